@@ -24,6 +24,7 @@ import {
 import { validateOptions } from './offloading/consumer/admission/options-template.ts';
 import { gatePatch, podPatch } from './offloading/consumer/admission/pod.ts';
 import { claimsOfPod } from './offloading/consumer/admission/pod-claims.ts';
+import { createClaimHooks } from './offloading/provider/admission/claim-hooks.ts';
 import { createExposureHooks } from './offloading/provider/admission/exposure-hooks.ts';
 import { validateReflectedKind } from './offloading/provider/admission/reflected-kind.ts';
 import { createShadowPodHooks } from './offloading/provider/admission/webhooks.ts';
@@ -66,6 +67,11 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
       return hook({ ...review, user: asCertified(review.user, home) }, signal);
     };
   const exposure = createExposureHooks(cluster, (name, signal) => namespaceOf(api, known.namespaces, name, signal));
+  const claims = createClaimHooks({
+    cluster,
+    clock,
+    namespaceOf: (name, signal) => namespaceOf(api, known.namespaces, name, signal),
+  });
   const routes = new Map<string, Hook>([
     ['/mutate/pod', on<Pod>((review, signal) => mutatePod(api, known.offloadings, review, signal))],
     ['/mutate/shadowpods', asPeer(shadowPods.mutate)],
@@ -91,7 +97,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
         return validateReflectedKind(review, guest?.metadata.labels?.[label.remoteClusterId], known.policies.list());
       }),
     ],
-    ...[...exposure.routes].map(([path, hook]): [string, Hook] => [path, asPeer(hook)]),
+    ...[...exposure.routes, ...claims.routes].map(([path, hook]): [string, Hook] => [path, asPeer(hook)]),
     ['/validate/vkoptionstemplates', on<VkOptionsTemplate>(({ object }) => validateOptions(object))],
     ...createNetworkHooks(api, systemNamespace, () => known.policies.list()),
   ]);
@@ -170,6 +176,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
         known.policies.synced(signal),
         shadowPods.synced(signal),
         exposure.synced(signal),
+        claims.synced(signal),
       ]);
     },
   };

@@ -34,6 +34,7 @@ import { tenantCommand } from './commands/tenant.ts';
 import { trustCommand } from './commands/trust.ts';
 import { uninstallCommand } from './commands/uninstall.ts';
 import { versionCommand } from './commands/version.ts';
+import { volumeCommand } from './commands/volume.ts';
 import { webhookCommand } from './commands/webhook.ts';
 import { explain } from './output/failure.ts';
 import type { CliIo } from './output/io.ts';
@@ -86,6 +87,7 @@ export function createProgram(io: CliIo): Command {
     .addCommand(offloadCommand(io))
     .addCommand(unoffloadCommand(io))
     .addCommand(sliceCommand(io))
+    .addCommand(volumeCommand(io))
     .addCommand(cordonCommand(io))
     .addCommand(uncordonCommand(io))
     .addCommand(drainCommand(io))

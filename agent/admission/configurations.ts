@@ -87,6 +87,19 @@ const isExposing = [
   `(has(object.metadata.annotations) && object.metadata.annotations.exists(k, k.contains("/") && !(${harmless.join(' || ')})))`,
 ].join(' || ');
 
+/**
+ * Each has its data kept or deleted by order, so none passes unseen. Afterwards the cluster's own components, which bind claims and take them down, cost no
+ * question and need no agent.
+ */
+const claims = {
+  group: '',
+  version: 'v1',
+  resources: ['persistentvolumeclaims'],
+  skippable: false,
+  namespaceSelector: guestNamespaces,
+  onlyIf: `request.operation == "CREATE" || !request.userInfo.username.startsWith("system:") || ${maybePeerAccount}`,
+} as const;
+
 const mutating: readonly Entry[] = [
   {
     ...usual,
@@ -116,6 +129,7 @@ const mutating: readonly Entry[] = [
     resources: ['virtualnodes'],
     failurePolicy: 'Ignore',
   },
+  { ...usual, ...claims, name: 'claim.mutate.liqo.io', path: '/mutate/claims' },
   {
     ...usual,
     ...authentication,
@@ -238,10 +252,18 @@ const validating: readonly Entry[] = [
     version: 'v1',
     name: 'finalizers.validate.liqo.io',
     path: '/validate/finalizers',
-    resources: ['configmaps', 'secrets', 'persistentvolumeclaims'],
+    resources: ['configmaps', 'secrets'],
     skippable: false,
     namespaceSelector: guestNamespaces,
     onlyIf: hasFinalizers,
+  },
+  {
+    ...usual,
+    ...claims,
+    name: 'claim.validate.liqo.io',
+    path: '/validate/claims',
+    // Admitted claims are remembered until the watch shows them.
+    sideEffects: 'NoneOnDryRun',
   },
   {
     ...usual,

@@ -14,6 +14,7 @@ import { createQuotaController } from './provider/quota/controller.ts';
 import { createQuotaUsageController } from './provider/quota/usage-controller.ts';
 import { createShadowPodController } from './provider/shadow-pods/controller.ts';
 import { createNodeFailureController } from './provider/shadow-pods/node-failure-controller.ts';
+import { createGuestClaimController, createRetainedVolumeController } from './provider/storage/controller.ts';
 
 /** What becomes of a slice once it is granted: the Quota at the provider, the VirtualNode at the consumer. */
 export const createGrantedSliceControllers = (deps: PeeringDeps): Controller[] =>
@@ -36,6 +37,8 @@ export const createOffloadingControllers = (deps: OffloadingControllersDeps): Co
   createShadowPodController(deps),
   createDepartureController(deps),
   createNamespaceDefaultsController(deps),
+  createGuestClaimController(deps),
+  createRetainedVolumeController(deps),
   ...(deps.nodeFailureMs ? [createNodeFailureController({ ...deps, delayMs: deps.nodeFailureMs })] : []),
   createShadowEndpointSliceController(deps),
 ];

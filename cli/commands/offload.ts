@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Command, Option } from 'commander';
 import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/cluster/poll.ts';
+import { keptNotice, remoteVolumes } from '#cli/offload/remote-volumes.ts';
 import { clusterSelector } from '#cli/offload/selector.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { printObject } from '#cli/output/print.ts';
@@ -283,6 +284,7 @@ async function unoffload(
 ): Promise<void> {
   const kube = await openCluster(options, io);
   const ref = { namespace: name, name: namespaceOffloadingName };
+  io.stderr.write(keptNotice(await remoteVolumes(kube, ({ claim }) => claim.startsWith(`${name}/`))));
   if (!(await kube.delete(namespaceOffloadings, ref))) {
     io.stdout.write(`namespace ${name} is not offloaded; nothing to do\n`);
     return;

@@ -218,6 +218,9 @@ async function unpeer(io: CliIo, consumer: string, provider: string, options: Un
       io.stdout.write(`peering ${arrow(found)} is gone already\n`);
       return;
     }
+    io.stderr.write(
+      `data of claims of ${consumer} at ${provider} is kept there: \`isthmus volume list\` in ${provider}\n`,
+    );
     const ending = await broker.api.deletePeering({
       path: { peering: found.id },
       ...(force && { query: { force: true } }),

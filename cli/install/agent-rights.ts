@@ -48,6 +48,9 @@ export const agentRules = (grantable: readonly string[]): Rule[] => [
   rule('', ['persistentvolumes'], ['create', 'delete', 'get', 'list', 'patch', 'watch']),
   rule('storage.k8s.io', ['storageclasses'], read),
   rule('', ['persistentvolumeclaims/status'], ['patch']),
+  // Claims of guests go once their data is kept: the volume stays and says whose it is. Which classes are offered.
+  rule('', ['persistentvolumes'], [...read, 'patch']),
+  rule('storage.k8s.io', ['storageclasses'], read),
   // Services and endpoints by which exposed addresses and reflected Services are reached, wherever an IP object stands.
   rule('apps', ['deployments'], read),
   rule('', ['services'], full),
@@ -89,7 +92,11 @@ export const namespaceRules: Readonly<Record<AgentRole, Rule[]>> = {
     // Where it does the work of a node as well: which replica of a gateway is active.
     rule('coordination.k8s.io', ['leases'], full),
   ],
-  [agentRole.guest]: [rule('', ['pods'], ['create']), rule('', ['pods/resize', 'pods/ephemeralcontainers'], ['patch'])],
+  [agentRole.guest]: [
+    rule('', ['persistentvolumeclaims'], ['patch']),
+    rule('', ['pods'], ['create']),
+    rule('', ['pods/resize', 'pods/ephemeralcontainers'], ['patch']),
+  ],
   [agentRole.offloaded]: [
     rule('', ['configmaps', 'secrets'], read),
     rule('networking.k8s.io', ['ingresses'], ['list', 'watch']),

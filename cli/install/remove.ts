@@ -14,6 +14,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { pastWebhooks } from './apply.ts';
 import { orUndefined, readCluster } from './cluster-state.ts';
+import { releaseGuestClaims } from './guest-claims.ts';
 import { isKept, nameOf, type OwnObject, ownObjects } from './own-objects.ts';
 import { agentRuns, stopAgent } from './stop-agent.ts';
 import { unregister } from './webhooks.ts';
@@ -96,6 +97,7 @@ async function removeObjects(io: CliIo, kube: KubeClient, all: readonly OwnObjec
   // Nothing takes finalizers off any more: with them neither object nor namespace would ever go.
   for (const { type, object } of all.filter(isCustom))
     if (object.metadata.finalizers?.length) await patch(type, object, { metadata: { finalizers: null } });
+  await orUndefined(releaseGuestClaims(kube), 'kube_conflict');
   for (const secret of await kube.list<KubeObject>(secrets, label.remoteClusterId)) {
     const { finalizers = [] } = secret.metadata;
     if (!finalizers.includes(finalizer.replicatorSecret)) continue;

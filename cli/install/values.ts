@@ -1,6 +1,7 @@
 /** What an installation can be told in a file: by `isthmus install --values` and `--set`. Pure. */
 import * as z from 'zod';
 import { profileNames } from '#cli/platform/profiles.ts';
+import { credentialSettings } from '#shared/domain/credential-setting.ts';
 import { nodeProcess } from '#shared/domain/network-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { Cidr } from '#shared/schema/definition/addresses.ts';
@@ -36,6 +37,7 @@ export const InstallValues = z.strictObject({
     .describe(
       'Where the work of nodes is done: in processes of their own, or, on a cluster of one node, by the agent.',
     ),
+  credentials: z.enum(credentialSettings).optional().describe('What consumers get to reach the API server.'),
   metrics: z
     .union([z.literal(false), z.enum(metricsAccess)])
     .optional()

@@ -3,6 +3,7 @@ import type { KubeClient } from '#cli/cluster/open.ts';
 import { openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/cluster/poll.ts';
 import { retryAll } from '#cli/cluster/retry.ts';
+import { keptNotice, remoteVolumes } from '#cli/offload/remote-volumes.ts';
 import { elapsed } from '#cli/output/duration.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during, type Step } from '#cli/output/progress.ts';
@@ -54,6 +55,7 @@ export async function forceUnpeer(io: CliIo, consumer: string, provider: string,
   await refuseBrokers(side, consumer, provider);
   await during(progress, `evidence that ${side.peer} is gone`, (step) => mustBeGone(io, side, target, step));
   const shared = await sharedWith(side, foreign);
+  if (self === consumer) io.stderr.write(keptNotice(await remoteVolumes(kube, ({ at }) => at.provider === provider)));
   const dead = { metadata: { annotations: { [annotation.permanentlyUnreachable]: 'true' } } };
   await kube.mergePatch(foreignClusters, { name: foreign.metadata.name }, dead);
   await during(progress, `removing what ${self} shares with ${side.peer}`, (step) =>

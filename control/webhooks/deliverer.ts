@@ -17,6 +17,7 @@ import type { Attempting } from './attempt.ts';
 import { planOps, transacted, undueOps } from './deliveries.ts';
 import { maxReceivers, subjectOf } from './receivers.ts';
 import type { ReceiverRecord } from './records.ts';
+import { longestRetryAfterMs } from './schedule.ts';
 import { wants } from './subscription.ts';
 
 export interface Deliverer {
@@ -154,13 +155,18 @@ export function createDeliverer(
 
   async function loop(signal: AbortSignal): Promise<void> {
     let scanAt = clock.now();
+    /** At first everything that earlier processes left; from then on this one knows what it planned, and looks for what others did. */
+    let horizonMs = longestRetryAfterMs * 2;
     while (!signal.aborted) {
       const nap = abortScope(signal);
       woken = nap;
       try {
         if (clock.now() >= scanAt) {
-          await eachDue(clock.now() + scanMs, { found: async (queue) => start(queue, signal), signal });
-          scanAt = clock.now() + scanMs;
+          // By the time that it looked at, not the time that it took: what came due meanwhile is found by the next scan at once.
+          const since = clock.now();
+          await eachDue(since + horizonMs, { found: async (queue) => start(queue, signal), signal });
+          horizonMs = scanMs;
+          scanAt = since + scanMs;
         }
         for (const { queue, at } of [...next.values()]) if (at <= clock.now()) start(queue, signal);
       } catch (error) {
@@ -169,7 +175,8 @@ export function createDeliverer(
         scanAt = clock.now() + troubleMs;
       }
       const wakeAt = Math.min(scanAt, ...[...next.values()].map(({ at }) => at));
-      await clock.sleep(Math.max(1, wakeAt - clock.now()), nap.signal).catch(() => undefined);
+      const left = wakeAt - clock.now();
+      if (left > 0) await clock.sleep(left, nap.signal).catch(() => undefined);
       nap.unlink();
     }
   }

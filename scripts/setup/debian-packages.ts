@@ -21,6 +21,8 @@ export const testbedPackages: readonly DebianPackage[] = [
   { name: 'iptables', proof: 'iptables' },
   { name: 'wireguard-tools', proof: 'wg' },
   { name: 'iputils-ping', proof: 'ping' },
+  // volumes of the test bed
+  { name: 'xfsprogs', proof: 'mkfs.xfs' },
   // check the completion scripts
   { name: 'zsh', proof: 'zsh' },
   { name: 'fish', proof: 'fish' },

@@ -1,5 +1,5 @@
 /** Makes this machine able to run every test: Debian packages, a Go toolchain, and the test bed's programs built into the cache. */
-import { bedPrograms } from '#test/testbed/build.ts';
+import { bedPrograms, buildLoopbox } from '#test/testbed/build.ts';
 import { checkHost } from '#test/testbed/host-check.ts';
 import { cacheDir } from './cache-dir.ts';
 import { ensureDebianPackages, testbedPackages } from './debian-packages.ts';
@@ -16,5 +16,8 @@ export async function setUpMachine(options: SetUpOptions): Promise<void> {
   const cache = options.cache ?? cacheDir();
   checkHost();
   await ensureDebianPackages(testbedPackages, cache, options.log);
-  await buildInParts({ ...bedPrograms, wireGuardGo: buildWireGuardGo }, { cache, log: options.log });
+  await buildInParts(
+    { ...bedPrograms, loopbox: buildLoopbox, wireGuardGo: buildWireGuardGo },
+    { cache, log: options.log },
+  );
 }

@@ -38,6 +38,14 @@ export const clusterCodes = {
     cause: 'the pod or object asks for what a guest does not get at this provider',
     remedy: 'remove the field that the message names, or have the provider allow it (docs/guests.md)',
   },
+  storage_class_not_offered: {
+    http: 403,
+    retry: false,
+    exit: 6,
+    cause: 'a claim names a StorageClass that the provider does not lend to this consumer',
+    remedy:
+      'name one of the classes in the message, or have the provider add it to asProvider.storageClasses of its PeeringPolicy (docs/storage.md)',
+  },
   owned_by_object: {
     http: 409,
     retry: false,

@@ -4,6 +4,7 @@ import { brokerLinks } from './isthmus/broker-link.ts';
 import { peerings } from './isthmus/peering.ts';
 import { peeringLocks } from './isthmus/peering-lock.ts';
 import { peeringPolicies } from './isthmus/peering-policy.ts';
+import { retainedVolumes } from './isthmus/retained-volume.ts';
 import { trustedPeers } from './isthmus/trusted-peer.ts';
 import { configurations } from './liqo/configuration.ts';
 import { connections } from './liqo/connection.ts';
@@ -39,6 +40,7 @@ export const allKinds: readonly KindDefinition[] = [
   peeringPolicies,
   trustedPeers,
   peeringLocks,
+  retainedVolumes,
   foreignClusters,
   tenants,
   identities,

@@ -73,6 +73,7 @@ const agent: readonly Layer[] = [
     'model',
     'guests',
     'departures',
+    'storage',
     'quota',
     'endpoints',
     'namespaces',

@@ -1,6 +1,7 @@
 /** What every cluster of the bed runs: its Nodes' records and cluster DNS. Pure: objects with the path they are applied to. */
 import { coreDnsImage } from './images.ts';
 import type { ClusterSpec } from './spec.ts';
+import { storageAddons } from './storage-addons.ts';
 
 export interface Applied {
   readonly path: string;
@@ -134,5 +135,6 @@ export function addonsOf(cluster: ClusterSpec): Applied[] {
       path: '/apis/apps/v1/namespaces/kube-system/deployments/coredns',
       object: deployment(cluster.nodes[0]?.name ?? ''),
     },
+    ...(cluster.storage ? storageAddons() : []),
   ];
 }

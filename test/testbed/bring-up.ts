@@ -1,6 +1,6 @@
 /** Brings one cluster up: namespaces, network, certificates, daemons, add-ons; as much as possible at the same time. */
 import { closeSync, openSync } from 'node:fs';
-import { mkdir, readFile, statfs, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, statfs, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -25,12 +25,15 @@ import { containerdSocket, inNode, kubeletArgs, nodeFiles, proxyArgs } from './n
 import type { CertificateAuthority } from './pki.ts';
 import { endProcess, runningComponents } from './processes.ts';
 import { type ClusterSpec, type NodeSpec, usualGcPercent } from './spec.ts';
+import { loopboxArgs, storageDriver } from './storage-addons.ts';
 
 export interface BedContext {
   readonly slot: number;
   readonly dir: string;
   readonly kubebox: string;
   readonly nodebox: string;
+  /** Undefined: no cluster of the bed has storage. */
+  readonly loopbox: string | undefined;
   readonly images: BedImages;
   readonly log: (line: string) => void;
 }
@@ -67,7 +70,7 @@ async function adminAccess(bedDir: string, spec: ClusterSpec): Promise<Access> {
   return { url: apiServerUrl(controlPlaneOf(spec, '')), ca, cert, key };
 }
 
-function commandLine(spec: ClusterSpec, node: NodeSpec, component: Component): readonly string[] {
+function commandLine(slot: number, spec: ClusterSpec, node: NodeSpec, component: Component): readonly string[] {
   const plane = controlPlaneOf(spec, inNode.cluster);
   const kubebox = `${inNode.bin}/kubebox`;
   const commands: Record<Component, () => readonly string[]> = {
@@ -79,6 +82,7 @@ function commandLine(spec: ClusterSpec, node: NodeSpec, component: Component): r
     containerd: () => ['containerd', `--config=${inNode.node}/containerd.toml`],
     kubelet: () => [kubebox, ...kubeletArgs(node)],
     'kube-proxy': () => [kubebox, ...proxyArgs],
+    loopbox: () => [`${inNode.cluster}/loopbox`, ...loopboxArgs(slot, spec, node)],
   };
   return commands[component]();
 }
@@ -122,6 +126,7 @@ class Bringing {
 
   async prepare(): Promise<void> {
     await mkdir(this.#dir, { recursive: true });
+    if (this.#spec.storage && this.#bed.loopbox) await copyFile(this.#bed.loopbox, path.join(this.#dir, 'loopbox'));
     const [credentials] = await Promise.all([
       writeCredentials(controlPlaneOf(this.#spec, this.#dir)),
       ...this.#spec.nodes.map(async ({ name }) => {
@@ -157,7 +162,7 @@ class Bringing {
   }
 
   async start(node: NodeSpec, component: Component): Promise<void> {
-    const argv = commandLine(this.#spec, node, component);
+    const argv = commandLine(this.#bed.slot, this.#spec, node, component);
     await startDaemon(this.place(node.name), this.pid(node.name), component, argv, variables(this.#spec, component));
   }
 
@@ -261,7 +266,21 @@ class Bringing {
       () => undefined,
     );
     const available = dns?.status === 200 && ((JSON.parse(dns.body) as Conditioned).status?.availableReplicas ?? 0) > 0;
-    return available ? undefined : 'cluster DNS is not available';
+    return available ? await this.#waitingForStorage(access) : 'cluster DNS is not available';
+  }
+
+  /** The kubelet says in its CSINode which drivers have registered. */
+  async #waitingForStorage(access: Access): Promise<string | undefined> {
+    if (!this.#spec.storage) return undefined;
+    for (const { name } of this.#spec.nodes) {
+      const answer = await callApi(access, `/apis/storage.k8s.io/v1/csinodes/${name}`).catch(() => undefined);
+      const { spec } = JSON.parse(answer?.status === 200 ? answer.body : '{}') as {
+        spec?: { drivers?: { name: string }[] };
+      };
+      if (!spec?.drivers?.some((driver) => driver.name === storageDriver))
+        return `the kubelet of ${name} has not registered ${storageDriver}`;
+    }
+    return undefined;
   }
 }
 
@@ -293,7 +312,11 @@ export async function createCluster(bed: BedContext, spec: ClusterSpec): Promise
   );
   await Promise.all([...controllers, bringing.applyAddons(), runtimes]);
   await Promise.all(
-    spec.nodes.flatMap((node) => [bringing.start(node, 'kubelet'), bringing.start(node, 'kube-proxy')]),
+    spec.nodes.flatMap((node) => [
+      bringing.start(node, 'kubelet'),
+      bringing.start(node, 'kube-proxy'),
+      ...(spec.storage ? [bringing.start(node, 'loopbox')] : []),
+    ]),
   );
   await bringing.waitForNodes();
   say('ready');
@@ -330,7 +353,7 @@ export async function startApiServerAgain(bed: Pick<BedContext, 'slot' | 'dir'>,
   if (!first || pid === undefined) throw new AppError('not_found', `cluster ${spec.name} is not up`);
   const place = placeOf(bed, spec, first.name);
   if (!running.has(`${first.name}/kube-apiserver`)) {
-    const argv = commandLine(spec, first, 'kube-apiserver');
+    const argv = commandLine(bed.slot, spec, first, 'kube-apiserver');
     await startDaemon(place, pid, 'kube-apiserver', argv, variables(spec, 'kube-apiserver'));
   }
   await waitUntilReady(await adminAccess(bed.dir, spec), 120_000, () =>
@@ -351,6 +374,6 @@ export async function restartController(
   if (!first || pid === undefined) throw new AppError('not_found', `cluster ${spec.name} is not up`);
   const old = running.get(`${first.name}/${component}`);
   if (old !== undefined) await endProcess(old, 5_000);
-  const argv = [...commandLine(spec, first, component), ...flags];
+  const argv = [...commandLine(bed.slot, spec, first, component), ...flags];
   await startDaemon(placeOf(bed, spec, first.name), pid, component, argv, variables(spec, component));
 }

@@ -63,6 +63,10 @@ export const buildWorkload = (options: BuildOptions = {}): Promise<string> =>
 const buildNodebox = (options: BuildOptions = {}): Promise<string> =>
   buildOurs('nodebox', ['-trimpath', ...stripped], { about: 'process 1 of nodes', expectedSeconds: 10 }, options);
 
+/** CSI driver and provisioner of clusters that have storage. */
+export const buildLoopbox = (options: BuildOptions = {}): Promise<string> =>
+  buildOurs('loopbox', stripped, { about: 'storage of nodes', expectedSeconds: 130 }, options);
+
 /** What a test bed is made of, the longest first. */
 export const bedPrograms = {
   kubebox: buildKubebox,

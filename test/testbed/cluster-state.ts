@@ -42,7 +42,7 @@ export async function removeClusterDir(bedDir: string, name: string): Promise<vo
 
 /** Names of everything that a cluster's folder holds. */
 const ofCluster =
-  /^(pki|etcd|nodes|logs|kubeconfig|audit-policy\.json|audit[-\w.]*\.log|[a-z-]+\.conf|cluster\.json(\.partial)?)$/;
+  /^(pki|etcd|nodes|logs|kubeconfig|loopbox|audit-policy\.json|audit[-\w.]*\.log|[a-z-]+\.conf|cluster\.json(\.partial)?)$/;
 
 /** Folders of clusters that have no record: a part of them was deleted, or their creation was interrupted. Folders that hold anything else are not ours. */
 export function unrecordedRemains(bedDir: string): string[] {
@@ -55,11 +55,14 @@ export function unrecordedRemains(bedDir: string): string[] {
 
 const controlPlane = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
 const everyNode = ['containerd', 'kubelet', 'kube-proxy'] as const;
-export type Component = (typeof controlPlane)[number] | (typeof everyNode)[number];
+export type Component = (typeof controlPlane)[number] | (typeof everyNode)[number] | 'loopbox';
 
 /** The daemons of a node, in the order in which they start. The control plane is in the first node. */
-export const componentsOf = (spec: ClusterSpec, node: string): readonly Component[] =>
-  spec.nodes[0]?.name === node ? [...controlPlane, ...everyNode] : everyNode;
+export const componentsOf = (spec: ClusterSpec, node: string): readonly Component[] => [
+  ...(spec.nodes[0]?.name === node ? controlPlane : []),
+  ...everyNode,
+  ...(spec.storage ? (['loopbox'] as const) : []),
+];
 
 export type Health =
   | { readonly state: 'whole' }

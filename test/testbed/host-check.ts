@@ -53,8 +53,10 @@ const kernelFeatures: readonly { readonly proof: string; readonly module: string
   { proof: '/proc/sys/net/bridge/bridge-nf-call-iptables', module: 'br_netfilter' },
 ];
 
-export async function ensureKernelModules(): Promise<void> {
-  for (const { proof, module } of kernelFeatures) {
+const ofStorage = { proof: '/dev/loop-control', module: 'loop' } as const;
+
+export async function ensureKernelModules(storage: boolean): Promise<void> {
+  for (const { proof, module } of storage ? [...kernelFeatures, ofStorage] : kernelFeatures) {
     if (existsSync(proof)) continue;
     await runCommand('modprobe', [module]).catch((cause: unknown) => {
       throw new AppError('host_unsupported', `this kernel lacks ${module}: load it with \`modprobe ${module}\``, {

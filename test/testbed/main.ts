@@ -33,6 +33,7 @@ function perCluster(text: string, before: Readonly<Record<string, string>> = {})
 interface UpFlags {
   readonly clusters: string[];
   readonly nodes: number;
+  readonly storage?: true;
   readonly podCidr?: Readonly<Record<string, string>>;
   readonly serviceCidr?: Readonly<Record<string, string>>;
 }
@@ -47,7 +48,13 @@ function requests(flags: UpFlags): ClusterRequest[] {
     );
   return flags.clusters.map((name) => {
     const [podCidr, serviceCidr] = [pods[name], services[name]];
-    return { name, nodes: flags.nodes, ...(podCidr ? { podCidr } : {}), ...(serviceCidr ? { serviceCidr } : {}) };
+    return {
+      name,
+      nodes: flags.nodes,
+      ...(podCidr ? { podCidr } : {}),
+      ...(serviceCidr ? { serviceCidr } : {}),
+      ...(flags.storage ? { storage: true } : {}),
+    };
   });
 }
 
@@ -91,6 +98,7 @@ program
   .description('bring clusters up, beside those that run; mends what has died')
   .requiredOption('--clusters <names>', 'comma-separated', list)
   .option('--nodes <count>', 'nodes per cluster, 1 to 3', wholeNumber, 1)
+  .option('--storage', 'with volumes: StorageClasses loop (the default) and loop-now')
   .option('--pod-cidr <cluster=range>', 'pod range of a cluster, repeatable', perCluster)
   .option('--service-cidr <cluster=range>', 'service range of a cluster, repeatable', perCluster)
   .action(async (flags: UpFlags) => {

@@ -12,6 +12,8 @@ export interface ClusterRequest {
   readonly gcPercent?: number;
   /** Of kube-apiserver; they win over the bed's own. */
   readonly apiServerFlags?: readonly string[];
+  /** True: volumes of files behind loop devices, by the StorageClasses of `storage-addons.ts`; false unless told. */
+  readonly storage?: boolean;
 }
 
 export interface NodeSpec {
@@ -35,6 +37,7 @@ export interface ClusterSpec {
   readonly dnsIp: string;
   readonly gcPercent?: number;
   readonly apiServerFlags?: readonly string[];
+  readonly storage?: true;
   readonly nodes: readonly NodeSpec[];
 }
 
@@ -127,6 +130,7 @@ export function planCluster(slot: number, index: number, request: ClusterRequest
     dnsIp: toAddress(services.first + 10),
     ...(gcPercent === undefined ? {} : { gcPercent }),
     ...(request.apiServerFlags === undefined ? {} : { apiServerFlags: request.apiServerFlags }),
+    ...(request.storage ? { storage: true } : {}),
     nodes: Array.from({ length: nodes }, (_, i) => ({
       name: `${name}-${i + 1}`,
       ip: internetAddress(slot, index, 11 + i),
@@ -136,14 +140,17 @@ export function planCluster(slot: number, index: number, request: ClusterRequest
   };
 }
 
+type Wanted = string | number | boolean;
+
 /** Whether a cluster that exists is what is asked for now; what is not asked for does not matter. */
 export function differsFrom(existing: ClusterSpec, request: ClusterRequest): string | undefined {
-  const wanted: readonly (readonly [string, string | number, string | number | undefined])[] = [
+  const wanted: readonly (readonly [string, Wanted, Wanted | undefined])[] = [
     ['nodes', existing.nodes.length, request.nodes],
     ['podCidr', existing.podCidr, request.podCidr],
     ['serviceCidr', existing.serviceCidr, request.serviceCidr],
     ['gcPercent', existing.gcPercent ?? usualGcPercent, request.gcPercent],
     ['apiServerFlags', (existing.apiServerFlags ?? []).join(' '), request.apiServerFlags?.join(' ')],
+    ['storage', existing.storage ?? false, request.storage],
   ];
   const other = wanted.find(([, is, requested]) => requested !== undefined && requested !== is);
   return other && `${existing.name} is up with ${other[0]} ${other[1]}, asked for ${other[2]}: take it down first`;

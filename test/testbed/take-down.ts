@@ -2,6 +2,7 @@
 import { bedGroup, groupedNodes, groupProcesses, nodeGroup, removeGroups } from './cgroups.ts';
 import { removeClusterDir } from './cluster-state.ts';
 import { clusterLinks, removeInternet, removeLinks } from './internet.ts';
+import { releaseDevices } from './loop-devices.ts';
 import { bedProcesses, killAll } from './processes.ts';
 import type { ClusterSpec } from './spec.ts';
 
@@ -13,7 +14,10 @@ async function endNodes(slot: number, nodes: ReadonlySet<string>): Promise<void>
     const grouped = [...nodes].flatMap((node) => groupProcesses(nodeGroup(slot, node)));
     return [...new Set([...marked.map(({ pid }) => pid), ...grouped])];
   });
-  for (const node of nodes) await removeGroups(nodeGroup(slot, node));
+  for (const node of nodes) {
+    await releaseDevices(slot, node);
+    await removeGroups(nodeGroup(slot, node));
+  }
 }
 
 export async function removeCluster(slot: number, bedDir: string, spec: ClusterSpec): Promise<void> {

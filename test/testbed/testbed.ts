@@ -19,7 +19,7 @@ import {
   restartController,
   startApiServerAgain,
 } from './bring-up.ts';
-import { bedPrograms } from './build.ts';
+import { bedPrograms, buildLoopbox } from './build.ts';
 import {
   assess,
   type ClusterRecord,
@@ -200,14 +200,16 @@ async function removeBroken(slot: number, dir: string, log: (line: string) => vo
 
 async function prepareMachine(
   cache: string,
+  storage: boolean,
   log: (line: string) => void,
-): Promise<Pick<BedContext, 'kubebox' | 'nodebox' | 'images'>> {
+): Promise<Pick<BedContext, 'kubebox' | 'nodebox' | 'loopbox' | 'images'>> {
   checkHost();
   await ensureDebianPackages(testbedPackages, cache, log);
-  await ensureKernelModules();
+  await ensureKernelModules(storage);
   ensureWatchers();
   const { kubebox, nodebox } = await buildInParts(bedPrograms, { cache, log });
-  return { kubebox, nodebox, images: await buildImages(cache, log) };
+  const loopbox = storage ? await buildLoopbox({ cache, log }) : undefined;
+  return { kubebox, nodebox, loopbox, images: await buildImages(cache, log) };
 }
 
 function planNew(slot: number, existing: readonly ClusterSpec[], requests: readonly ClusterRequest[]): ClusterSpec[] {
@@ -229,7 +231,11 @@ function planNew(slot: number, existing: readonly ClusterSpec[], requests: reado
 export async function up(options: BedOptions & { readonly clusters: readonly ClusterRequest[] }): Promise<Bed> {
   const [dir, cache, log] = [resolveDir(options), options.cache ?? cacheDir(), options.log ?? quiet];
   planNew(0, [], options.clusters); // refuse bad requests before minutes of building
-  const machine = await prepareMachine(cache, log);
+  const machine = await prepareMachine(
+    cache,
+    options.clusters.some(({ storage }) => storage),
+    log,
+  );
   return await bedLock(cache, dir, async () => {
     await mkdir(dir, { recursive: true });
     const slot = await removeLeftovers(dir, cache, log);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { manifests, refusal } from '#agent/broker/testing/manifests.ts';
 import type { KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
+import { tenant as kind } from './tenant.ts';
 
 const tenant = manifests.Tenant('provider');
 
@@ -24,4 +25,11 @@ describe('refuses, naming the fault:', () => {
   ])('$what', ({ manifest, says }) => {
     expect(refusal(manifest, 'provider')).toContain(says);
   });
+});
+
+test('the broker is told of certificates and sealed tokens, and of no key of AWS', () => {
+  const authParams = { ca: 'Y2E=', sealedToken: 'e30.a.b.c.d', tokenExpiration: '2026-01-02T00:00:00Z' };
+  const awsConfig = { awsSecretAccessKey: 's3cret' };
+  const told = kind.observed({ status: { authParams: { ...authParams, awsConfig } } } as never);
+  expect(told).toEqual({ authParams });
 });

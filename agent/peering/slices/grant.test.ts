@@ -49,8 +49,40 @@ const ask = (over: Partial<GrantInput>): GrantInput => ({
   others: [],
   policies: [],
   capacity: plenty,
+  storageClasses: ['fast'],
   mayGrow: true,
   ...over,
+});
+
+describe('storage', () => {
+  const gold = 'gold.storageclass.storage.k8s.io/requests.storage';
+
+  test('is granted as asked, regardless of what nodes have, up to what the policy gives one consumer', () => {
+    const policies = [policy('p', { 'requests.storage': '10Gi' })];
+    const asked = { 'requests.storage': '6Gi', persistentvolumeclaims: '3' };
+    expect(decideGrant(ask({ asked, policies }))).toMatchObject({ accepted: true, resources: asked });
+    expect(decideGrant(ask({ asked, policies, others: [{ 'requests.storage': '5Gi' }] }))).toMatchObject({
+      accepted: false,
+      reason: 'PolicyLimitExceeded',
+    });
+  });
+
+  test('that the policy limits is granted as far as it is left to a slice that does not ask for it', () => {
+    const policies = [policy('p', { 'requests.storage': '10Gi', persistentvolumeclaims: '5' })];
+    expect(decideGrant(ask({ policies, others: [{ 'requests.storage': '4Gi' }] }))).toMatchObject({
+      accepted: true,
+      resources: { 'requests.storage': '6Gi', persistentvolumeclaims: '5' },
+    });
+  });
+
+  test('of a class that is not offered is denied by its name', () => {
+    expect(decideGrant(ask({ asked: { [gold]: '1Gi' } }))).toMatchObject({
+      accepted: false,
+      reason: 'StorageClassNotOffered',
+      message: expect.stringMatching(/gold.*offered are fast/),
+    });
+    expect(decideGrant(ask({ asked: { [gold]: '1Gi' }, storageClasses: ['gold'] }))).toMatchObject({ accepted: true });
+  });
 });
 
 describe('what the default class grants', () => {

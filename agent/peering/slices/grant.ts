@@ -14,6 +14,7 @@ import {
 import { messageOf } from '#shared/errors/message-of.ts';
 import { defaultSharePercent, type PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import { portion, type Supply } from './share.ts';
+import { isStorageResource, unofferedClass } from './storage-offer.ts';
 
 /** Granted of what a slice does not mention, as in Liqo. */
 export const defaultNodeResources: Resources = { cpu: '4', memory: '8Gi', pods: '110', 'ephemeral-storage': '20Gi' };
@@ -29,6 +30,8 @@ export interface GrantInput {
   /** What this slice has now; absent: it was not accepted yet. */
   readonly current?: Resources | undefined;
   readonly capacity: Capacity;
+  /** Names of the StorageClasses that this consumer may use. */
+  readonly storageClasses: readonly string[];
   /** False: it shrank a moment ago. */
   readonly mayGrow: boolean;
 }
@@ -89,6 +92,13 @@ export function decideGrant(input: GrantInput): Grant {
       `no PeeringPolicy of this cluster has spec.asProvider enabled with ${input.consumer} or * among its peers; ask its administrator`,
     );
   }
+  const unoffered = unofferedClass(asked, input.storageClasses);
+  if (unoffered !== undefined) {
+    return denied(
+      'StorageClassNotOffered',
+      `spec.resources names StorageClass ${unoffered}, which this provider does not offer to ${input.consumer}; offered are ${input.storageClasses.join(', ') || 'none'}`,
+    );
+  }
   const answers = terms.map(([name, of]) => underPolicy(name, of, asked, input));
   const accepted = answers.filter((answer) => answer.accepted).sort((a, b) => a.cut - b.cut);
   const best = accepted[0] ?? answers[0];
@@ -140,6 +150,11 @@ function underPolicy(
     if (isCut) cut++;
     resources[resource] = isCut ? left : String(wanted);
   }
+  // Claims are counted only where there is a limit: what the policy says of storage is granted, asked for or not.
+  for (const [resource, limit] of Object.entries(terms.maxResourcesPerPeer)) {
+    if (asked[resource] === undefined && isStorageResource(resource))
+      resources[resource] = remaining(limit, used[resource]) ?? String(limit);
+  }
   return withinShare(name, terms, { resources, cut }, input);
 }
 
@@ -164,6 +179,8 @@ function withinShare(
   const words: string[] = [];
   const less: string[] = [];
   for (const [resource, amount] of Object.entries(amountsOf(wanted.resources))) {
+    // Nodes have none of it, so their share says nothing.
+    if (isStorageResource(resource)) continue;
     const others = granted[resource] ?? 0n;
     const gets = portion({
       resource,

@@ -21,7 +21,7 @@ import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName, ownerOf } from '#kube/writes/owner-references.ts';
 import { deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
-import { certificateSigningRequests, secrets } from '#shared/domain/core-kinds.ts';
+import { certificateSigningRequests, secrets, storageClasses } from '#shared/domain/core-kinds.ts';
 import { sameJson } from '#shared/domain/json-equality.ts';
 import { type KubeObject, keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
@@ -42,6 +42,7 @@ import { leftBehind, placedPods, trackUsage } from './own-usage.ts';
 import { providerConditions, supplyOf } from './provider-state.ts';
 import { growAfterMs } from './share.ts';
 import { answer, platformOf, type SliceFacts } from './status.ts';
+import { offeredClasses } from './storage-offer.ts';
 
 /** Undefined when the request is right; otherwise why not. */
 function requestRefusal(slice: ResourceSlice, tenant: Tenant, consumer: string): string | undefined {
@@ -75,6 +76,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
   const policies = caches.cache(peeringPolicies);
   const nodeCache = ownNodes(caches);
   const podCache = placedPods(caches);
+  const classCache = caches.cache(storageClasses);
   const keys = keysSecret(caches, config.systemNamespace);
   const issueDeps = {
     ...{ api, clock, secretCache, requestCache, config, keys },
@@ -131,6 +133,8 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
         .map(creatorOfSlice),
     );
 
+  const offerTo = (consumer: string) => offeredClasses(policies.list(), consumer, classCache.list());
+
   function grantOf(
     slice: ResourceSlice,
     consumer: string,
@@ -163,6 +167,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
         older: sum(strangers.filter((other) => isOlder(other, slice))),
         granted: sum(strangers),
       },
+      storageClasses: offerTo(consumer).map(({ storageClassName }) => storageClassName),
       mayGrow: holdMs <= 0,
     });
     const times = [holdMs > 0 ? holdMs : undefined, ofNodes].filter((ms) => ms !== undefined);
@@ -249,6 +254,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
         authentication: { denied: placement.outcome.message },
         tenantCondition: 'Active',
         grant: undefined,
+        storageClasses: [],
         nodeLabels: {},
         nodeConditions: [],
         drained: false,
@@ -274,6 +280,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
       authentication: authenticated.facts,
       tenantCondition: tenant.spec.tenantCondition ?? 'Active',
       grant,
+      storageClasses: offerTo(consumer),
       nodeLabels: { ...config.clusterLabels, ...platformOf(nodeCache.list()) },
       nodeConditions: providerConditions(nodeCache.list(), cordonOf(slice, tenant)),
       drained: drainOf(slice) !== undefined,
@@ -308,6 +315,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
         watch(namespaces, siblings),
         watch(policies, () => replicas().map(keyOf)),
         watch(nodeCache, () => replicas().map(keyOf)),
+        watch(classCache, () => replicas().map(keyOf)),
         watch(podCache, () => []),
         watch(keys, () => replicas().map(keyOf)),
         watch(secretCache, (secret) => {

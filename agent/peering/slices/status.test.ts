@@ -17,6 +17,7 @@ const base: SliceFacts = {
   authentication: { authParams: { signedCRT: 'Y2VydA==' } },
   tenantCondition: 'Active',
   grant: { accepted: true, resources: { cpu: '2' } },
+  storageClasses: [{ storageClassName: 'fast', default: true }],
   nodeLabels: { 'kubernetes.io/arch': 'arm64' },
   nodeConditions: [],
   drained: false,
@@ -32,6 +33,7 @@ describe('an answer', () => {
     expect(words(granted)).toEqual(['Authentication Accepted', 'Resources Accepted']);
     expect(granted).toMatchObject({
       resources: { cpu: '2' },
+      storageClasses: [{ storageClassName: 'fast', default: true }],
       authParams: { signedCRT: 'Y2VydA==' },
       nodeLabels: { 'kubernetes.io/arch': 'arm64' },
     });

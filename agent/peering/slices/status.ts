@@ -1,6 +1,6 @@
 /** The provider's answer to a slice, as its status. Pure. */
 import type { Node } from '#shared/domain/kube-object.ts';
-import type { AuthParams } from '#shared/schema/definition/fields.ts';
+import type { AuthParams, StorageType } from '#shared/schema/definition/fields.ts';
 import type { ProviderCondition, ResourceSlice } from '#shared/schema/liqo/resource-slice.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import type { Grant } from './grant.ts';
@@ -17,6 +17,8 @@ export interface SliceFacts {
   readonly tenantCondition: Tenant['spec']['tenantCondition'];
   /** Undefined: a class that an external controller answers for. */
   readonly grant: Grant | undefined;
+  /** What is offered once the grant is accepted. */
+  readonly storageClasses: readonly StorageType[];
   readonly nodeLabels: Readonly<Record<string, string>>;
   readonly nodeConditions: readonly ProviderCondition[];
   /** The administrator takes this slice's grant back. */
@@ -71,7 +73,7 @@ export function answer(slice: ResourceSlice, facts: SliceFacts): Status {
 }
 
 function withResources(before: Status, facts: SliceFacts): Status {
-  const { tenantCondition, grant, nodeLabels, nodeConditions, drained, nowMs } = facts;
+  const { tenantCondition, grant, storageClasses, nodeLabels, nodeConditions, drained, nowMs } = facts;
   const status: Status = { ...before, nodeConditions: [...nodeConditions] };
   const conditions = status.conditions ?? [];
   const set = (verdict: Verdict): Condition[] => withCondition(conditions, 'Resources', verdict, nowMs);
@@ -80,23 +82,24 @@ function withResources(before: Status, facts: SliceFacts): Status {
     // A cordon leaves what was granted; a drain does not.
     if (tenantCondition === 'Cordoned' && isAnswered) return status;
     const message = `the provider has this consumer ${tenantCondition === 'Cordoned' ? 'cordoned' : 'drained'}; ask its administrator`;
-    const { resources: _withdrawn, ...rest } = status;
+    const { resources: _withdrawn, storageClasses: _offered, ...rest } = status;
     return { ...rest, conditions: set({ status: 'Denied', reason: 'ResourceSliceResourcesDenied', message }) };
   }
   if (drained) {
     const message = 'the administrator of the provider drains this slice: its node is emptied and goes';
-    const { resources: _withdrawn, ...rest } = status;
+    const { resources: _withdrawn, storageClasses: _offered, ...rest } = status;
     return { ...rest, conditions: set({ status: 'Denied', reason: drainedReason, message }) };
   }
   if (grant === undefined) return status;
   if (!grant.accepted) {
-    const { resources: _withdrawn, ...rest } = status;
+    const { resources: _withdrawn, storageClasses: _offered, ...rest } = status;
     return { ...rest, conditions: set({ status: 'Denied', reason: grant.reason, message: grant.message }) };
   }
-  const { nodeLabels: _before, ...rest } = status;
+  const { nodeLabels: _before, storageClasses: _offered, ...rest } = status;
   return {
     ...rest,
     resources: grant.resources,
+    ...(storageClasses.length > 0 && { storageClasses: [...storageClasses] }),
     ...(Object.keys(nodeLabels).length === 0 ? {} : { nodeLabels: { ...nodeLabels } }),
     conditions: set({
       status: 'Accepted',

@@ -241,6 +241,30 @@ describe('a living peering', () => {
     expect(canonical(next.desiredConsumer)).toContain('bmV3');
   });
 
+  test('passes a sealed token on as it is, and the next one after it', () => {
+    const sealed = (sealedToken: string, tokenExpiration: string) => ({
+      ...tenant,
+      data: {
+        ...tenant.data,
+        authParams: { ca: 'Y2E=', apiServer: 'https://milan:6443', sealedToken, tokenExpiration },
+      },
+    });
+    const first = reconcilePeering(input({ provider: provider(sealed('e30.a.b.c.d', '2026-01-02T00:00:00Z')) }));
+    const identityOf = (of: typeof first) =>
+      of.desiredConsumer?.objects.find(({ kind }) => kind === 'Identity') as unknown as {
+        spec: { authParams: object };
+      };
+    expect(identityOf(first).spec.authParams).toEqual({
+      ca: 'Y2E=',
+      apiServer: 'https://milan:6443',
+      sealedToken: 'e30.a.b.c.d',
+      tokenExpiration: '2026-01-02T00:00:00Z',
+    });
+    const renewed = provider(sealed('e30.e.f.g.h', '2026-01-03T00:00:00Z'));
+    const next = reconcilePeering(input({ state: first.state, provider: renewed }));
+    expect(identityOf(next).spec.authParams).toMatchObject({ sealedToken: 'e30.e.f.g.h' });
+  });
+
   test('says what to do in every condition that needs a human', () => {
     const { state } = reconcilePeering(
       input({

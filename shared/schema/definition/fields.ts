@@ -93,7 +93,15 @@ export const AuthParams = z.object({
 });
 export type AuthParams = z.infer<typeof AuthParams>;
 
-export const StorageType = z.object({ storageClassName: z.string(), default: z.boolean().optional() });
+export const StorageType = z.object({
+  storageClassName: z.string(),
+  default: z.boolean().optional(),
+  volumeBindingMode: z
+    .enum(['Immediate', 'WaitForFirstConsumer'])
+    .optional()
+    .describe('Of the class at the provider. Liqo does not know it and drops it.'),
+  allowVolumeExpansion: z.boolean().optional().describe('Whether claims may grow. Liqo does not know it and drops it.'),
+});
 export type StorageType = z.infer<typeof StorageType>;
 export const IngressType = z.object({ ingressClassName: z.string(), default: z.boolean().optional() });
 export type IngressType = z.infer<typeof IngressType>;

@@ -76,6 +76,20 @@ export const PeeringPolicySpec = z.object({
         'Most that one consumer gets; what is not named is not limited.',
       ),
       classes: z.array(z.string().min(1)).default(['default']).describe('Resource classes that may be asked for.'),
+      storageClasses: z
+        .array(z.string().min(1))
+        .optional()
+        .describe(
+          'StorageClasses of this cluster that claims of these consumers may name; `*` for all that are not virtual themselves. Absent: the default class of the cluster; empty: none.',
+        ),
+      retainedVolumeDays: z
+        .int()
+        .min(0)
+        .max(36_500)
+        .optional()
+        .describe(
+          'How long the data of claims that ended without an order to delete it is promised to be kept; 30 days unless a policy about the consumer says otherwise. Afterwards it is shown as expired, and still deleted only by `isthmus volume discard`.',
+        ),
       sharePercent: z
         .int()
         .min(0)

@@ -120,3 +120,13 @@ test("the administrator's binding is left alone, and everything ends", async () 
     'liqo-binding-liqo-remote-controlplane',
   ]);
 });
+
+test('the tenant namespace of either side lets gateways run where a cluster holds namespaces to a standard', async () => {
+  const labelled = (api: Pair['consumer']['api'], name: string) =>
+    eventually('the label', async () => {
+      const namespace = await api.get(namespaces, { name });
+      return namespace?.metadata.labels?.['pod-security.kubernetes.io/enforce'];
+    });
+  expect(await labelled(pair.consumer.api, here)).toBe('privileged');
+  expect(await labelled(pair.provider.api, there)).toBe('privileged');
+});

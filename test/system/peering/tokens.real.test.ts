@@ -185,7 +185,7 @@ test('half a life later both tokens are renewed through the peering itself, and 
   await podAt(pair.provider.api, 'shop-rome', 'later');
 });
 
-test('no object, log line or broker report holds a token in the clear', async () => {
+test('no object of either cluster and no line of a log holds a token in the clear', async () => {
   // What is looked for is found where it is.
   const spec = { expirationSeconds: 600 };
   const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec };

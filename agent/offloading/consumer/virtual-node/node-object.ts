@@ -1,4 +1,5 @@
 /** The Node that stands for a provider: metadata, status and conditions (docs/design/offloading.md#what-does-the-node-say), and how an existing one must change. */
+import { isStorageResource } from '#agent/peering/slices/storage-offer.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import {
@@ -152,7 +153,9 @@ export function nodePatch(
 
 const isZero = (quantity: unknown): boolean => Number.parseFloat(String(quantity)) === 0;
 type Resources = Readonly<Record<string, string | number>>;
-const hardOf = ({ spec }: VirtualNode): Resources => spec.resourceQuota?.hard ?? {};
+/** No pod requests storage of its node: claims count elsewhere. */
+const hardOf = ({ spec }: VirtualNode): Resources =>
+  Object.fromEntries(Object.entries(spec.resourceQuota?.hard ?? {}).filter(([name]) => !isStorageResource(name)));
 const lacks = (hard: Resources, resource: string): boolean => hard[resource] === undefined || isZero(hard[resource]);
 /** Named, but nothing of it. */
 const exhausts = (hard: Resources, resource: string): boolean => hard[resource] !== undefined && isZero(hard[resource]);

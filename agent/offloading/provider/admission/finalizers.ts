@@ -9,8 +9,10 @@ const accepted: readonly string[] = ['foregroundDeletion', 'orphan', 'kubernetes
 export function validateFinalizers(
   { metadata }: Pick<KubeObject, 'metadata'>,
   before: Pick<KubeObject, 'metadata'> | undefined,
+  /** That our own hooks add to objects of this kind. */
+  ours: readonly string[] = [],
 ): Verdict {
-  const known = [...(before?.metadata.finalizers ?? []), ...accepted];
+  const known = [...(before?.metadata.finalizers ?? []), ...accepted, ...ours];
   const { finalizers } = metadata;
   const added = Array.isArray(finalizers) ? finalizers.find((finalizer) => !known.includes(finalizer)) : undefined;
   return added === undefined

@@ -4,13 +4,16 @@ import type { PeeringDeps } from '#agent/peering/model/deps.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { writeStatus } from '#kube/writes/write-if-changed.ts';
+import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { type KubeObject, keyOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { again, settled } from '#shared/domain/outcome.ts';
-import { type Amounts, amountsOf, showAmount } from '#shared/domain/pod-resources.ts';
+import { type Amounts, addAmounts, amountsOf, showAmount } from '#shared/domain/pod-resources.ts';
 import { type Quota, type QuotaStatus, quotas } from '#shared/schema/liqo/quota.ts';
 import { createRulebook } from '../guests/rulebook.ts';
 import { offloadedPodCache, shadowPodCache } from '../model/caches.ts';
+import { guestClaimCache, keptVolumeCache } from '../storage/caches.ts';
+import { usedBy } from '../storage/demand.ts';
 import { UsageTotals } from './usage-totals.ts';
 
 /** Resources that the quota names, and all others in use. */
@@ -45,6 +48,20 @@ export function createQuotaUsageController({ cluster, clock, log }: PeeringDeps)
   const totals = new UsageTotals({ shadows, pods, rulebook });
   const ofCreator = ({ metadata }: KubeObject): string[] =>
     rulebook.quotasOf(metadata.labels?.[label.creatorUser] ?? '').map(keyOf);
+  const claims = guestClaimCache(caches);
+  const kept = keptVolumeCache(caches);
+  const quotasOfConsumer = (consumer = ''): string[] =>
+    limits
+      .list()
+      .flatMap((quota) => (quota.metadata.labels?.[label.remoteClusterId] === consumer ? [keyOf(quota)] : []));
+  /** Of the consumer: its slices share what it has of storage. */
+  const storageOf = ({ metadata }: Quota): Amounts => {
+    const consumer = metadata.labels?.[label.remoteClusterId] ?? '';
+    return usedBy({
+      claims: claims.list().filter((claim) => claim.metadata.labels?.[guestVolume.label] === consumer),
+      kept: kept.list().filter((volume) => volume.metadata.labels?.[guestVolume.keptFor] === consumer),
+    });
+  };
   const writtenAt = new Map<string, number>();
   return createController(
     {
@@ -54,6 +71,8 @@ export function createQuotaUsageController({ cluster, clock, log }: PeeringDeps)
         watch(limits, (quota) => [keyOf(quota)]),
         watch(shadows, ofCreator),
         watch(pods, ofCreator),
+        watch(claims, ({ metadata }) => quotasOfConsumer(metadata.labels?.[guestVolume.label])),
+        watch(kept, ({ metadata }) => quotasOfConsumer(metadata.labels?.[guestVolume.keptFor])),
         watch(rulebook.policies, () => limits.list().map(keyOf)),
       ],
       async reconcile(key, signal) {
@@ -64,7 +83,7 @@ export function createQuotaUsageController({ cluster, clock, log }: PeeringDeps)
         }
         const waitMs = (writtenAt.get(key) ?? Number.NEGATIVE_INFINITY) + everyMs - clock.now();
         if (waitMs > 0) return again(waitMs);
-        const used = totals.of(creatorOf(quota.spec.user));
+        const used = addAmounts(totals.of(creatorOf(quota.spec.user)), storageOf(quota));
         if (await writeStatus(api, quotas, quota, quotaStatus(quota, used), signal)) writtenAt.set(key, clock.now());
         return settled;
       },

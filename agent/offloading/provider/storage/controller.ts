@@ -1,0 +1,114 @@
+/**
+ * Provider: the data of guests outlives their claims. A claim goes only once its volume says itself whose it is and will not be deleted; what volumes
+ * say becomes RetainedVolumes. Every step derives from the objects, so a controller that died between two writes is continued by the next.
+ */
+import { termsFor } from '#agent/peering/slices/grant.ts';
+import type { Cluster, Controller } from '#kube/model/types.ts';
+import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
+import { deleteObject, dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
+import { type PersistentVolume, persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-kinds.ts';
+import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
+import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { again, type Outcome, settled } from '#shared/domain/outcome.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
+import { type RetainedVolume, retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
+import { guestClaimCache, keptVolumeCache } from './caches.ts';
+import { decideClaim, decideRecord, recordOf } from './decide.ts';
+
+export interface RetentionDeps extends ControllerDeps {
+  readonly cluster: Cluster;
+}
+
+const staleMs = 100;
+const dayMs = 86_400_000;
+const defaultDays = 30;
+
+/** What was read has changed, or is gone: look again. */
+const unlessStale = (error: unknown): Outcome => {
+  const code = codeOf(error);
+  if (code === 'kube_conflict' || code === 'kube_not_found' || code === 'kube_already_exists') return again(staleMs);
+  throw error;
+};
+
+export function createGuestClaimController({ cluster, ...deps }: RetentionDeps): Controller {
+  const { api, caches, events } = cluster;
+  const claims = guestClaimCache(caches);
+  const policies = caches.cache(peeringPolicies);
+  const keepMs = (consumer: string): number => {
+    const said = termsFor(policies.list(), consumer).map(([, { retainedVolumeDays }]) => retainedVolumeDays);
+    return (said.find((days) => days !== undefined) ?? defaultDays) * dayMs;
+  };
+  const patch = (volume: PersistentVolume, body: unknown, signal: AbortSignal) =>
+    api.mergePatch(persistentVolumes, refOf(volume), body, {}, signal);
+
+  return createController(
+    {
+      name: 'guest-claim',
+      watches: [watch(claims, (claim) => [keyOf(claim)]), watch(policies, () => [])],
+      async reconcile(key, signal) {
+        const claim = claims.get(refOfKey(key));
+        if (claim === undefined) return settled;
+        const name = claim.spec?.volumeName;
+        const volume = name ? await api.get(persistentVolumes, { name }, signal) : undefined;
+        const consumer = claim.metadata.labels?.[guestVolume.label] ?? '';
+        const facts = { claim, consumer, volume, keepMs: keepMs(consumer), nowMs: deps.clock.now() };
+        const decision = decideClaim(facts);
+        if (decision.do === 'nothing') return settled;
+        try {
+          let now = volume;
+          if (decision.first !== undefined && volume !== undefined) now = await patch(volume, decision.first, signal);
+          if (decision.do === 'mark') return settled;
+          if (decision.do === 'keep' && now !== undefined) {
+            await api.create(retainedVolumes, recordOf(now), {}, signal).catch((error: unknown) => {
+              if (codeOf(error) !== 'kube_already_exists') throw error;
+            });
+            const message = `its data stays as RetainedVolume ${now.metadata.name}: no order to delete it came with the deletion`;
+            events.emit(claim, 'Normal', 'DataRetained', message);
+          }
+          await dropFinalizer(api, persistentVolumeClaims, claim, guestVolume.finalizer, signal);
+          return settled;
+        } catch (error) {
+          return unlessStale(error);
+        }
+      },
+    },
+    deps,
+  );
+}
+
+export function createRetainedVolumeController({ cluster, ...deps }: RetentionDeps): Controller {
+  const { api, caches } = cluster;
+  const volumes = keptVolumeCache(caches);
+  const records = caches.cache(retainedVolumes);
+  const key = ({ metadata }: PersistentVolume | RetainedVolume): string[] => [metadata.name];
+  return createController(
+    {
+      name: 'retained-volume',
+      watches: [watch(volumes, key), watch(records, key)],
+      async reconcile(name, signal) {
+        const [volume, record] = await Promise.all([
+          api.get(persistentVolumes, { name }, signal),
+          api.get(retainedVolumes, { name }, signal),
+        ]);
+        const { namespace, name: bound, uid } = volume?.spec?.claimRef ?? {};
+        const claim =
+          uid && bound
+            ? await api.get(persistentVolumeClaims, { ...(namespace && { namespace }), name: bound }, signal)
+            : undefined;
+        const guestHasIt = claim?.metadata.uid === uid && claim?.metadata.labels?.[guestVolume.label] !== undefined;
+        const decision = decideRecord({ record, volume, guestHasIt, nowMs: deps.clock.now() });
+        try {
+          if (decision.create) await api.create(retainedVolumes, decision.create, {}, signal);
+          if (decision.volume && volume) await api.mergePatch(persistentVolumes, { name }, decision.volume, {}, signal);
+          if (decision.status && record) await writeStatus(api, retainedVolumes, record, decision.status, signal);
+          if (decision.remove && record) await deleteObject(api, retainedVolumes, record, signal);
+        } catch (error) {
+          return unlessStale(error);
+        }
+        return decision.lookAgainMs === undefined ? settled : again(decision.lookAgainMs);
+      },
+    },
+    deps,
+  );
+}

@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'vitest';
+import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
+import { decideClaim, decideRecord, recordOf } from './decide.ts';
+
+const nowMs = Date.UTC(2026, 0, 1);
+const keepMs = 86_400_000;
+const home = { 'isthmus.dev/claim': 'shop/data', 'isthmus.dev/claim-uid': 'home-uid' };
+const claim = (annotations: Record<string, string> = {}, deleted = true): PersistentVolumeClaim =>
+  ({
+    metadata: {
+      namespace: 'shop-rome',
+      name: 'data',
+      uid: 'uid',
+      finalizers: ['isthmus.dev/guest-claim'],
+      annotations: { ...home, ...annotations },
+      ...(deleted && { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+    },
+    spec: { volumeName: 'pv' },
+  }) as unknown as PersistentVolumeClaim;
+const volume = (spec: object = {}, metadata: object = {}): PersistentVolume =>
+  ({
+    metadata: { name: 'pv', uid: 'pv-uid', resourceVersion: '7', ...metadata },
+    spec: {
+      persistentVolumeReclaimPolicy: 'Delete',
+      capacity: { storage: '1Gi' },
+      storageClassName: 'fast',
+      accessModes: ['ReadWriteOnce'],
+      claimRef: { namespace: 'shop-rome', name: 'data', uid: 'uid' },
+      ...spec,
+    },
+  }) as unknown as PersistentVolume;
+const end = (of: PersistentVolumeClaim, its: PersistentVolume | undefined = volume()) =>
+  decideClaim({ claim: of, consumer: 'rome', volume: its, keepMs, nowMs });
+/** As the API server would apply it: labels and annotations merged, null removed. */
+function patched(before: PersistentVolume, patch: unknown): PersistentVolume {
+  const merge = (a: unknown, b: unknown): unknown => {
+    if (typeof b !== 'object' || b === null || Array.isArray(b)) return b;
+    const out: Record<string, unknown> = { ...(a as object) };
+    for (const [key, value] of Object.entries(b)) {
+      if (value === null) delete out[key];
+      else if (value !== undefined) out[key] = merge(out[key], value);
+    }
+    return out;
+  };
+  return merge(before, patch) as PersistentVolume;
+}
+const keptVolume = (spec: object = {}): PersistentVolume => {
+  const decision = end(claim());
+  if (decision.do !== 'keep') throw new Error(decision.do);
+  return patched(patched(volume(), decision.first), { spec });
+};
+
+describe('a claim that ends', () => {
+  test('leaves its data, in one write that says whose it is', () => {
+    expect(recordOf(keptVolume()).spec).toEqual({
+      consumer: 'rome',
+      claim: { namespace: 'shop', name: 'data', uid: 'home-uid' },
+      remoteClaim: { namespace: 'shop-rome', name: 'data', uid: 'uid' },
+      size: '1Gi',
+      storageClassName: 'fast',
+      volumeMode: 'Filesystem',
+      accessModes: ['ReadWriteOnce'],
+      keptSince: '2026-01-01T00:00:00Z',
+      expiresAt: '2026-01-02T00:00:00Z',
+    });
+    expect(keptVolume().spec?.persistentVolumeReclaimPolicy).toBe('Retain');
+  });
+
+  test('takes its data along only by the order of a consumer that does not retain it, and where the class deletes', () => {
+    const ordered = { 'isthmus.dev/data': 'delete' };
+    expect(end(claim(ordered))).toEqual({ do: 'release' });
+    expect(end(claim({ ...ordered, 'isthmus.dev/reclaim-policy': 'Retain' })).do).toBe('keep');
+    expect(end(claim(ordered), volume({ persistentVolumeReclaimPolicy: 'Retain' })).do).toBe('keep');
+    expect(end(claim({ 'isthmus.dev/data': 'yes' })).do).toBe('keep');
+  });
+
+  test('goes at once without a volume, or when the volume is not its own', () => {
+    expect(decideClaim({ claim: claim(), consumer: 'rome', volume: undefined, keepMs, nowMs })).toEqual({
+      do: 'release',
+    });
+    expect(end(claim(), volume({ claimRef: { uid: 'another' } }))).toEqual({ do: 'release' });
+  });
+
+  test('is continued where a process died: the volume is not written twice', () => {
+    expect(end(claim(), keptVolume())).toEqual({ do: 'keep' });
+  });
+
+  test('gets an order that came late obeyed, with the volume as it was', () => {
+    const decision = end(claim({ 'isthmus.dev/data': 'delete' }), keptVolume());
+    expect(decision.do).toBe('release');
+    expect(patched(keptVolume(), (decision as { first: object }).first)).toMatchObject({
+      spec: { persistentVolumeReclaimPolicy: 'Delete' },
+      metadata: { labels: {}, annotations: {} },
+    });
+  });
+});
+
+describe('a kept volume', () => {
+  const record = (spec: object = {}) => {
+    const made = recordOf(keptVolume());
+    return { ...made, spec: { ...made.spec, ...spec } };
+  };
+  const look = (of: object) =>
+    decideRecord({ record: record(), volume: keptVolume(), guestHasIt: false, nowMs, ...of });
+
+  test('has a record, which comes back when it is deleted', () => {
+    expect(look({ record: undefined })).toEqual({ create: record() });
+    expect(look({})).toEqual({ status: { phase: 'Kept' }, lookAgainMs: keepMs });
+  });
+
+  test('is not deleted when its time has passed', () => {
+    const passed = look({ nowMs: nowMs + 2 * keepMs });
+    expect(passed.status?.phase).toBe('Expired');
+    expect(passed.volume).toBeUndefined();
+  });
+
+  test('is deleted when it is discarded, as released by the claim that had it', () => {
+    expect(look({ record: record({ discard: true }) })).toMatchObject({
+      volume: { spec: { persistentVolumeReclaimPolicy: 'Delete', claimRef: { uid: 'uid' } } },
+      status: { phase: 'Discarding' },
+    });
+    expect(look({ record: record({ discard: true }), volume: undefined })).toEqual({ remove: true });
+  });
+
+  test('that was deleted by hand is told as lost', () => {
+    expect(look({ volume: undefined }).status?.phase).toBe('Lost');
+  });
+
+  test('is reserved for the claim that adopts it, then free of its marks', () => {
+    const adopting = record({ adopt: { namespace: 'rescue', claim: 'data' } });
+    expect(look({ record: adopting })).toMatchObject({
+      volume: { spec: { claimRef: { namespace: 'rescue', name: 'data', uid: null } } },
+      status: { phase: 'Adopting' },
+    });
+    const bound = patched(keptVolume({ claimRef: { namespace: 'rescue', name: 'data', uid: 'new' } }), {
+      status: { phase: 'Bound' },
+    });
+    expect(look({ record: adopting, volume: bound })).toMatchObject({
+      volume: {
+        spec: { persistentVolumeReclaimPolicy: 'Retain' },
+        metadata: { labels: { 'isthmus.dev/kept-for': null } },
+      },
+    });
+  });
+
+  test('that a claim of a guest has again gets its policy back, and its record goes', () => {
+    const again = decideClaim({ claim: claim({}, false), consumer: 'rome', volume: keptVolume(), keepMs, nowMs });
+    expect(again).toMatchObject({ do: 'mark', first: { spec: { persistentVolumeReclaimPolicy: 'Delete' } } });
+    expect(look({ volume: patched(keptVolume(), (again as { first: object }).first) })).toEqual({ remove: true });
+  });
+});

@@ -1,0 +1,87 @@
+/** What claims of a consumer take of its quota, and whether one more fits. Pure. */
+import { allow, deny, type Verdict } from '#agent/admission/review.ts';
+import { storageResources } from '#agent/peering/slices/storage-offer.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
+import { keyOf } from '#shared/domain/kube-object.ts';
+import { type Amounts, addAmounts, amountsOf, showAmount } from '#shared/domain/pod-resources.ts';
+import { tryParseQuantity } from '#shared/domain/quantity.ts';
+import type { Quota } from '#shared/schema/liqo/quota.ts';
+
+/** The annotation is older than the field, and counts more. */
+export const classOf = ({ metadata, spec }: PersistentVolumeClaim): string | undefined =>
+  metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ?? spec?.storageClassName;
+
+const unit = 1_000_000_000n;
+const bytesOf = (text: unknown): bigint => tryParseQuantity(String(text ?? '0')) ?? 0n;
+
+function amounts(className: string | undefined, bytes: bigint): Amounts {
+  const names = storageResources(className ?? '');
+  const of = className ? 2 : 1;
+  return Object.fromEntries([
+    ...names.bytes.slice(0, of).map((name) => [name, bytes] as const),
+    ...names.claims.slice(0, of).map((name) => [name, unit] as const),
+  ]);
+}
+
+/** A claim whose growth failed may ask for less again; until then what was allocated for it counts. */
+export function demandOf(claim: PersistentVolumeClaim): Amounts {
+  const asked = bytesOf(claim.spec?.resources?.requests?.storage);
+  const allocated = bytesOf(claim.status?.allocatedResources?.storage);
+  return amounts(classOf(claim), asked > allocated ? asked : allocated);
+}
+
+const keptDemand = ({ spec }: PersistentVolume): Amounts =>
+  amounts(spec?.storageClassName, bytesOf(spec?.capacity?.storage));
+
+export interface ConsumerStorage {
+  readonly claims: readonly PersistentVolumeClaim[];
+  /** Volumes whose claims have ended and whose data is kept. */
+  readonly kept: readonly PersistentVolume[];
+}
+
+/** `except`: keys of claims that do not count, nor volumes that are kept for them. A kept volume that a claim has counts as the claim. */
+export function usedBy({ claims, kept }: ConsumerStorage, except: ReadonlySet<string> = new Set()): Amounts {
+  const has = new Set([...except, ...claims.map(keyOf)]);
+  const counted = claims.filter((claim) => !except.has(keyOf(claim))).map(demandOf);
+  const still = kept
+    .filter(({ spec }) => !has.has(`${spec?.claimRef?.namespace}/${spec?.claimRef?.name}`))
+    .map(keptDemand);
+  return [...counted, ...still].reduce(addAmounts, {});
+}
+
+/** Of all slices of a consumer together: what one of them does not limit is not limited. */
+export function storageLimits(quotas: readonly Quota[]): Amounts {
+  const [first, ...others] = quotas.map(({ spec }) => amountsOf(spec.resources));
+  return Object.fromEntries(
+    Object.entries(first ?? {}).flatMap(([name, amount]) => {
+      const more = others.map((one) => one[name]);
+      return more.every((one) => one !== undefined)
+        ? [[name, more.reduce<bigint>((a, b) => a + (b ?? 0n), amount)]]
+        : [];
+    }),
+  );
+}
+
+/** `used`: without this claim. */
+export function fitsStorage(quotas: readonly Quota[], demand: Amounts, used: Amounts, consumer: string): Verdict {
+  if (quotas.length === 0) {
+    return deny(
+      'quota_missing',
+      `${consumer} has no Quota here: only consumers whose ResourceSlice was accepted make claims`,
+    );
+  }
+  if (quotas.every(({ spec }) => spec.cordoned)) {
+    return deny('quota_cordoned', `all quotas of ${consumer} are cordoned: no new claims for now, what there is stays`);
+  }
+  const limits = storageLimits(quotas);
+  const problems = Object.entries(demand).flatMap(([name, asked]) => {
+    const limit = limits[name];
+    const taken = used[name] ?? 0n;
+    if (limit === undefined || asked + taken <= limit) return [];
+    const show = (amount: bigint): string => showAmount(name, amount);
+    return [`${name}: asked ${show(asked)}, used ${show(taken)} of ${show(limit)}`];
+  });
+  return problems.length === 0
+    ? allow
+    : deny('quota_exceeded', `storage of ${consumer} exceeded: ${problems.join('; ')}`);
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
+)
+
+// provide makes, deletes and grows the PersistentVolumes of this node. Each node has its own such loop, so a volume needs no transport.
+func provide(ctx context.Context, client kubernetes.Interface, d *driver, immediate bool) error {
+	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[string](200*time.Millisecond, 10*time.Second)
+	made := controller.NewProvisionController(ctx, client, driverName, &provisioner{driver: d, immediate: immediate},
+		controller.LeaderElection(false), controller.AddFinalizer(true), controller.MetricsPort(0), controller.RateLimiter(backoff))
+	go growClaims(ctx, client, d)
+	made.Run(ctx)
+	return fmt.Errorf("the provisioner of node %s ended", d.node)
+}
+
+type provisioner struct {
+	driver    *driver
+	immediate bool
+}
+
+const selectedNode = "volume.kubernetes.io/selected-node"
+
+func (p *provisioner) ShouldProvision(_ context.Context, claim *core.PersistentVolumeClaim) bool {
+	node, selected := claim.Annotations[selectedNode]
+	return node == p.driver.node || (!selected && p.immediate)
+}
+
+func (p *provisioner) SupportsBlock(context.Context) bool { return true }
+
+func (p *provisioner) Provision(ctx context.Context, options controller.ProvisionOptions) (*core.PersistentVolume, controller.ProvisioningState, error) {
+	spec := options.PVC.Spec
+	for _, mode := range spec.AccessModes {
+		if mode != core.ReadWriteOnce && mode != core.ReadWriteOncePod {
+			return nil, controller.ProvisioningFinished, fmt.Errorf("access mode %s: a volume of %s is used by one node", mode, driverName)
+		}
+	}
+	if spec.DataSource != nil || spec.DataSourceRef != nil {
+		return nil, controller.ProvisioningFinished, fmt.Errorf("a data source: no snapshots and no clones here")
+	}
+	capability := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER}}
+	mode := core.PersistentVolumeFilesystem
+	if spec.VolumeMode != nil && *spec.VolumeMode == core.PersistentVolumeBlock {
+		mode = core.PersistentVolumeBlock
+		capability.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
+	} else {
+		capability.AccessType = &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: "xfs"}}
+	}
+	asked := spec.Resources.Requests[core.ResourceStorage]
+	made, err := p.driver.CreateVolume(ctx, &csi.CreateVolumeRequest{
+		Name:               options.PVName,
+		CapacityRange:      &csi.CapacityRange{RequiredBytes: asked.Value()},
+		VolumeCapabilities: []*csi.VolumeCapability{capability},
+	})
+	if err != nil {
+		// Another node may have more room; without a chosen node the claim waits for this one.
+		if _, selected := options.PVC.Annotations[selectedNode]; selected {
+			return nil, controller.ProvisioningReschedule, err
+		}
+		return nil, controller.ProvisioningFinished, err
+	}
+	volume := made.GetVolume()
+	return &core.PersistentVolume{
+		ObjectMeta: meta.ObjectMeta{Name: options.PVName},
+		Spec: core.PersistentVolumeSpec{
+			Capacity:                      core.ResourceList{core.ResourceStorage: *resource.NewQuantity(volume.CapacityBytes, resource.BinarySI)},
+			AccessModes:                   spec.AccessModes,
+			PersistentVolumeReclaimPolicy: *options.StorageClass.ReclaimPolicy,
+			MountOptions:                  options.StorageClass.MountOptions,
+			VolumeMode:                    &mode,
+			PersistentVolumeSource: core.PersistentVolumeSource{
+				CSI: &core.CSIPersistentVolumeSource{Driver: driverName, VolumeHandle: volume.VolumeId, FSType: "xfs"},
+			},
+			NodeAffinity: &core.VolumeNodeAffinity{Required: &core.NodeSelector{NodeSelectorTerms: []core.NodeSelectorTerm{{
+				MatchExpressions: []core.NodeSelectorRequirement{{Key: topologyKey, Operator: core.NodeSelectorOpIn, Values: []string{p.driver.node}}},
+			}}}},
+		},
+	}, controller.ProvisioningFinished, nil
+}
+
+func (p *provisioner) ShouldDelete(_ context.Context, volume *core.PersistentVolume) bool {
+	return isOf(volume, p.driver.node)
+}
+
+func (p *provisioner) Delete(ctx context.Context, volume *core.PersistentVolume) error {
+	_, err := p.driver.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: volume.Spec.CSI.VolumeHandle})
+	return err
+}
+
+func isOf(volume *core.PersistentVolume, node string) bool {
+	if volume.Spec.CSI == nil || volume.Spec.CSI.Driver != driverName || volume.Spec.NodeAffinity == nil {
+		return false
+	}
+	for _, term := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
+		for _, expression := range term.MatchExpressions {
+			if expression.Key == topologyKey && len(expression.Values) == 1 && expression.Values[0] == node {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// growClaims does what the external resizer does: first the file, then the PersistentVolume; the kubelet does the rest.
+func growClaims(ctx context.Context, client kubernetes.Interface, d *driver) {
+	factory := informers.NewSharedInformerFactory(client, 10*time.Second)
+	look := func(object any) {
+		claim, ok := object.(*core.PersistentVolumeClaim)
+		if !ok || claim.Status.Phase != core.ClaimBound || claim.DeletionTimestamp != nil {
+			return
+		}
+		if err := growClaim(ctx, client, d, claim); err != nil {
+			fmt.Printf("growing %s/%s: %v\n", claim.Namespace, claim.Name, err)
+		}
+	}
+	factory.Core().V1().PersistentVolumeClaims().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: look, UpdateFunc: func(_, after any) { look(after) },
+	})
+	factory.Start(ctx.Done())
+}
+
+func growClaim(ctx context.Context, client kubernetes.Interface, d *driver, claim *core.PersistentVolumeClaim) error {
+	asked, has := claim.Spec.Resources.Requests[core.ResourceStorage], claim.Status.Capacity[core.ResourceStorage]
+	if asked.Cmp(has) <= 0 {
+		return nil
+	}
+	volume, err := client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, meta.GetOptions{})
+	if err != nil || !isOf(volume, d.node) {
+		return err
+	}
+	size := volume.Spec.Capacity[core.ResourceStorage]
+	if asked.Cmp(size) > 0 {
+		if _, err := d.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{
+			VolumeId: volume.Spec.CSI.VolumeHandle, CapacityRange: &csi.CapacityRange{RequiredBytes: asked.Value()},
+		}); err != nil {
+			return err
+		}
+		patch := map[string]any{"spec": map[string]any{"capacity": map[string]string{"storage": asked.String()}}}
+		if err := merge(patch, func(body []byte) error {
+			_, err := client.CoreV1().PersistentVolumes().Patch(ctx, volume.Name, types.MergePatchType, body, meta.PatchOptions{})
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	for _, condition := range claim.Status.Conditions {
+		if condition.Type == core.PersistentVolumeClaimFileSystemResizePending {
+			return nil
+		}
+	}
+	pending := core.PersistentVolumeClaimCondition{
+		Type: core.PersistentVolumeClaimFileSystemResizePending, Status: core.ConditionTrue,
+		LastTransitionTime: meta.Now(), Message: "waiting for the node to grow what is on the volume",
+	}
+	return merge(map[string]any{"status": map[string]any{"conditions": []any{pending}}}, func(body []byte) error {
+		_, err := client.CoreV1().PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, body, meta.PatchOptions{}, "status")
+		return err
+	})
+}
+
+func merge(patch map[string]any, send func([]byte) error) error {
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	return send(body)
+}
