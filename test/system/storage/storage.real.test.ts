@@ -148,7 +148,7 @@ const retained = (name: string) =>
   );
 
 describe('a claim of class liqo whose first pod runs on a node of this cluster', () => {
-  test('has its volume in this cluster, and the next pod reads what the first wrote', async () => {
+  test('B108 has its volume in this cluster, and the next pod reads what the first wrote', async () => {
     await stage.apply(consumer, claim('near'), writer('near-writer', 'near', 'written at home', on(genuine)));
     expect(await ready('near-writer')).toBe(genuine);
     const { metadata, spec } = await bound(consumer, shop, 'near');
@@ -174,7 +174,7 @@ describe('a claim of class liqo whose first pod runs on a node of this cluster',
 });
 
 describe('a claim of class liqo whose first pod runs at the provider', () => {
-  test('has its volume there, with the bytes that the pod wrote', async () => {
+  test('B106 has its volume there, with the bytes that the pod wrote', async () => {
     await stage.apply(consumer, claim('far'), writer('far-writer', 'far', 'written next door', on(provider)));
     expect(await ready('far-writer')).toBe(provider);
     await bound(consumer, shop, 'far');
