@@ -136,7 +136,7 @@ const untilGone = (io: CliIo, kube: KubeClient, name: string, timeoutMs: number,
   until(io, name, timeoutMs, doing, async () => {
     const record = await kube.get(retainedVolumes, { name });
     const news = [record?.status?.phase, record?.status?.message].filter(Boolean).join(', ');
-    return { done: record === undefined, news };
+    return record === undefined ? { done: true, news: 'no longer kept' } : { done: false, news };
   });
 
 async function adopt(io: CliIo, name: string, options: AdoptOptions): Promise<void> {
