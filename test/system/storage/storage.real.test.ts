@@ -314,52 +314,6 @@ describe('the replicas of a StatefulSet over both clusters', () => {
   });
 });
 
-describe('claims whose volumes are being made when the agents of both clusters are killed', () => {
-  const names = ['storm-0', 'storm-1', 'storm-2'];
-  const ofStorm = <T extends KubeObject>(all: readonly T[], nameOf: (one: T) => string | undefined): T[] =>
-    all.filter((one) => nameOf(one)?.startsWith('storm-'));
-  const there = async (): Promise<PersistentVolumeClaim[]> =>
-    ofStorm(
-      await stage.api(provider).list(persistentVolumeClaims, { namespace: shopThere }),
-      (one) => one.metadata.name,
-    );
-  const volumesAt = async (cluster: ClusterName) =>
-    ofStorm(await stage.api(cluster).list(persistentVolumes), ({ spec }) => spec?.claimRef?.name);
-
-  test('have one volume each when the agents are back, and their pods run', async () => {
-    await stage.apply(
-      consumer,
-      ...names.flatMap((name) => [claim(name), writer(name, name, `by ${name}`, on(provider))]),
-    );
-    await eventually('the first real claim', async () => (await there()).length > 0, { ...patience, everyMs: 5 });
-    for (const cluster of clusterNames) for (const pid of stage.world.agentPids(cluster)) process.kill(pid, 'SIGKILL');
-    expect(await Promise.all(names.map(ready))).toEqual(names.map(() => provider));
-    await eventually(
-      'nothing is marked as unfinished',
-      async () => (await there()).every(({ metadata }) => !metadata.annotations?.['isthmus.dev/unpublished']),
-      patience,
-    );
-    expect((await there()).map(({ metadata }) => metadata.name).sort()).toEqual(names);
-    for (const cluster of clusterNames)
-      expect((await volumesAt(cluster)).map(({ spec }) => spec?.claimRef?.name).sort()).toEqual(names);
-  });
-
-  test('leave nothing on either side when they are deleted', async () => {
-    await kubectl(consumer, '-n', shop, 'delete', 'pod', ...names, '--wait');
-    await kubectl(consumer, '-n', shop, 'delete', 'pvc', ...names);
-    await eventually(
-      'nothing of the claims is left',
-      async () => {
-        const left = [...(await there()), ...(await volumesAt(consumer)), ...(await volumesAt(provider))];
-        if (left.length > 0) throw new Error(left.map(({ kind, metadata }) => `${kind} ${metadata.name}`).join('\n'));
-        return true;
-      },
-      patience,
-    );
-    expect(ofStorm(await stage.api(provider).list(retainedVolumes), ({ spec }) => spec.claim?.name)).toEqual([]);
-  });
-});
-
 describe('what a volume at the provider holds', () => {
   const listed = /rome +shop\/far +64Mi? +loop +Kept/;
 
