@@ -39,16 +39,16 @@ export const browserPackages: readonly DebianPackage[] = [
 
 const searchPath = (): string[] => [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/sbin'];
 
-async function isExecutable(file: string): Promise<boolean> {
-  return await access(file, constants.X_OK).then(
+const isAccessible = (file: string, mode: number): Promise<boolean> =>
+  access(file, mode).then(
     () => true,
     () => false,
   );
-}
 
 async function isInstalled({ proof }: DebianPackage): Promise<boolean> {
-  const candidates = path.isAbsolute(proof) ? [proof] : searchPath().map((dir) => path.join(dir, proof));
-  for (const candidate of candidates) if (await isExecutable(candidate)) return true;
+  // A font is no program: of an absolute path it is enough that the file is there.
+  if (path.isAbsolute(proof)) return isAccessible(proof, constants.R_OK);
+  for (const dir of searchPath()) if (await isAccessible(path.join(dir, proof), constants.X_OK)) return true;
   return false;
 }
 

@@ -1,0 +1,294 @@
+/** Volumes of two real clusters, on real kubelets, with a CSI driver in each: made where pods run, found again, and kept when everything else ends. */
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import {
+  type PersistentVolumeClaim,
+  persistentVolumeClaims,
+  persistentVolumes,
+  pods,
+} from '#shared/domain/core-kinds.ts';
+import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
+import { storageNamespace } from '#shared/domain/storage-keys.ts';
+import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
+import { openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
+import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import {
+  type ClusterName,
+  clusterNames,
+  consumer,
+  createStage,
+  isReady,
+  patience,
+  provider,
+  reported,
+  type Stage,
+} from '../world/stage.ts';
+import { container, pod } from '../world/workloads.ts';
+
+const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-under-test') };
+/** While writing a test: `ISTHMUS_KEEP_WORLD=1` leaves everything running, and the next run starts from it. */
+const keep = process.env.ISTHMUS_KEEP_WORLD === '1';
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
+const shop = 'shop';
+const shopThere = 'shop-rome';
+const genuine = `${consumer}-1`;
+let stage: Stage;
+
+beforeAll(async () => {
+  if (!keep) await removeProductClusters(place);
+  const clusters = await openProductClusters({
+    ...place,
+    clusters: clusterNames.map((name) => ({ name, storage: true })),
+    brokerPort: 7689,
+  });
+  await Promise.all(clusterNames.map((name) => clusters.join(name)));
+  stage = await createStage(clusters);
+  await stage.apply(provider, {
+    apiVersion: 'isthmus.dev/v1alpha1',
+    kind: 'PeeringPolicy',
+    metadata: { name: 'storage' },
+    spec: { asProvider: { storageClasses: ['loop', 'loop-now'] } },
+  } as KubeObject);
+  await stage.mustPeer();
+  await offloadShop();
+}, 900_000);
+afterAll(async () => {
+  if (!keep) await removeProductClusters(place);
+}, 180_000);
+if (!keep) inOrder('file');
+
+async function offloadShop(): Promise<void> {
+  await stage.createNamespace(shop);
+  await stage.mustOffload(shop, '--strategy', 'LocalAndRemote', '--mapping', 'DefaultName');
+}
+
+const claim = (name: string, annotations: Readonly<Record<string, string>> = {}, spec: object = {}): KubeObject =>
+  ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { namespace: shop, name, annotations },
+    spec: {
+      storageClassName: 'liqo',
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage: '32Mi' } },
+      ...spec,
+    },
+  }) as KubeObject;
+
+const data = [{ name: 'data', mountPath: '/data' }];
+const volumesOf = (claimName: string) => [{ name: 'data', persistentVolumeClaim: { claimName } }];
+const on = (node: string) => ({ nodeSelector: { 'kubernetes.io/hostname': node } });
+
+const writer = (name: string, claimName: string, text: string, more: object = {}): KubeObject =>
+  pod(shop, name, [container(['write', '-hold', '/data/notes', text], { volumeMounts: data })], {
+    volumes: volumesOf(claimName),
+    ...more,
+  });
+const reader = (namespace: string, name: string, claimName: string, more: object = {}): KubeObject =>
+  pod(namespace, name, [container(['cat', '/data/notes'], { volumeMounts: data })], {
+    restartPolicy: 'Never',
+    volumes: volumesOf(claimName),
+    ...more,
+  });
+
+const succeeded = ({ status }: Pod): boolean => status?.phase === 'Succeeded';
+
+async function ready(name: string): Promise<string | undefined> {
+  return (await stage.podThat(consumer, [shop, name], 'is ready', isReady)).spec?.nodeName;
+}
+async function kubectl(cluster: ClusterName, ...args: readonly string[]): Promise<string> {
+  const ended = await stage.kubectl(cluster, args);
+  if (ended.code !== 0) throw new Error(reported(ended));
+  return ended.stdout;
+}
+const removePod = (name: string): Promise<string> => kubectl(consumer, '-n', shop, 'delete', 'pod', name, '--wait');
+/** What a pod that reads the claim prints, and on which node it did. */
+async function read(
+  name: string,
+  claimName: string,
+  more: object = {},
+  [cluster, namespace]: readonly [ClusterName, string] = [consumer, shop],
+): Promise<{ readonly text: string; readonly node: string | undefined }> {
+  await stage.apply(cluster, reader(namespace, name, claimName, more));
+  const { spec } = await stage.podThat(cluster, [namespace, name], 'has read', succeeded);
+  const text = await kubectl(cluster, '-n', namespace, 'logs', name);
+  await kubectl(cluster, '-n', namespace, 'delete', 'pod', name, '--wait');
+  return { text, node: spec?.nodeName };
+}
+const claimAt = (cluster: ClusterName, namespace: string, name: string): Promise<PersistentVolumeClaim | undefined> =>
+  stage.api(cluster).get(persistentVolumeClaims, { namespace, name });
+const bound = (cluster: ClusterName, namespace: string, name: string): Promise<PersistentVolumeClaim> =>
+  eventually(
+    `claim ${namespace}/${name} of ${cluster} is Bound`,
+    async () => {
+      const found = await claimAt(cluster, namespace, name);
+      if (found?.status?.phase === 'Bound') return found;
+      throw new Error(JSON.stringify(found?.status ?? 'absent'));
+    },
+    patience,
+  );
+const volumeTool = (...args: readonly string[]): Promise<string> =>
+  stage.world.mustIsthmus('volume', ...args, '--kubeconfig', stage.world.cluster(provider).kubeconfigPath);
+
+/** The one record at the provider of this claim. */
+const retained = (name: string) =>
+  eventually(
+    `a RetainedVolume of claim ${name}`,
+    async () => {
+      const all = await stage.api(provider).list(retainedVolumes);
+      const found = all.find(({ spec }) => spec.claim?.namespace === shop && spec.claim.name === name);
+      if (found) return found;
+      throw new Error(JSON.stringify(all.map(({ spec, status }) => ({ spec, status }))));
+    },
+    patience,
+  );
+
+describe('a claim of class liqo whose first pod runs on a node of this cluster', () => {
+  test('has its volume in this cluster, and the next pod reads what the first wrote', async () => {
+    await stage.apply(consumer, claim('near'), writer('near-writer', 'near', 'written at home', on(genuine)));
+    expect(await ready('near-writer')).toBe(genuine);
+    const { metadata, spec } = await bound(consumer, shop, 'near');
+    const real = await claimAt(consumer, storageNamespace, metadata.uid ?? '');
+    expect(real?.spec?.storageClassName).toBe('loop');
+    const volume = await stage.api(consumer).get(persistentVolumes, { name: spec?.volumeName ?? '' });
+    expect(volume?.spec?.csi?.driver).toBe('loop.isthmus.test');
+    await removePod('near-writer');
+    expect(await read('near-reader', 'near')).toEqual({ text: 'written at home\n', node: genuine });
+  });
+
+  test('goes with its real claim and its volume when it is deleted', async () => {
+    const { metadata, spec } = await bound(consumer, shop, 'near');
+    await kubectl(consumer, '-n', shop, 'delete', 'pvc', 'near', '--wait');
+    await eventually(
+      'nothing of the claim is left',
+      async () =>
+        !(await claimAt(consumer, storageNamespace, metadata.uid ?? '')) &&
+        !(await stage.api(consumer).get(persistentVolumes, { name: spec?.volumeName ?? '' })),
+      patience,
+    );
+  });
+});
+
+describe('a claim of class liqo whose first pod runs at the provider', () => {
+  test('has its volume there, with the bytes that the pod wrote', async () => {
+    await stage.apply(consumer, claim('far'), writer('far-writer', 'far', 'written next door', on(provider)));
+    expect(await ready('far-writer')).toBe(provider);
+    await bound(consumer, shop, 'far');
+    const real = await bound(provider, shopThere, 'far');
+    expect(real.spec?.storageClassName).toBe('loop');
+    expect(await kubectl(provider, '-n', shopThere, 'exec', 'far-writer', '--', 'cat', '/data/notes')).toBe(
+      'written next door\n',
+    );
+  });
+
+  test('keeps later pods at the provider, where they read those bytes', async () => {
+    await removePod('far-writer');
+    expect(await read('far-reader', 'far')).toEqual({ text: 'written next door\n', node: provider });
+    await stage.apply(consumer, reader(shop, 'far-stranger', 'far', on(genuine)));
+    const { status } = await stage.podThat(consumer, [shop, 'far-stranger'], 'cannot be placed', (found) =>
+      Boolean(found.status?.conditions?.some(({ reason }) => reason === 'Unschedulable')),
+    );
+    expect(status?.conditions?.map(({ message }) => message).join()).toMatch(/volume node affinity|didn't match/);
+    await removePod('far-stranger');
+  });
+
+  test('can name a class of the provider that binds at once', async () => {
+    await stage.apply(
+      consumer,
+      claim('now', { 'liqo.io/remote-storage-class': 'loop-now' }),
+      writer('now-writer', 'now', 'at once', on(provider)),
+    );
+    expect(await ready('now-writer')).toBe(provider);
+    expect((await bound(provider, shopThere, 'now')).spec?.storageClassName).toBe('loop-now');
+    await removePod('now-writer');
+  });
+
+  test('is deleted with its data, which the provider does not keep then', async () => {
+    const { metadata } = await bound(consumer, shop, 'now');
+    const there = (await bound(provider, shopThere, 'now')).spec?.volumeName ?? '';
+    await kubectl(consumer, '-n', shop, 'delete', 'pvc', 'now', '--wait');
+    await eventually(
+      'nothing of the claim is left',
+      async () =>
+        !(await claimAt(provider, shopThere, 'now')) &&
+        !(await stage.api(provider).get(persistentVolumes, { name: there })) &&
+        !(await stage.api(consumer).get(persistentVolumes, { name: `pvc-${metadata.uid}` })),
+      patience,
+    );
+    expect(await stage.api(provider).list(retainedVolumes)).toEqual([]);
+  });
+});
+
+describe('the replicas of a StatefulSet over both clusters', () => {
+  const set = (replicas: number): KubeObject => {
+    const template = pod(shop, 'unused', [
+      container(['write', '-hold', '/data/notes', 'a start'], { volumeMounts: data }),
+    ]);
+    const spread = {
+      maxSkew: 1,
+      topologyKey: 'kubernetes.io/hostname',
+      whenUnsatisfiable: 'DoNotSchedule',
+      labelSelector: { matchLabels: { app: 'db' } },
+    };
+    return {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { namespace: shop, name: 'db' },
+      spec: {
+        replicas,
+        serviceName: 'db',
+        podManagementPolicy: 'Parallel',
+        selector: { matchLabels: { app: 'db' } },
+        template: {
+          metadata: { labels: { app: 'db' } },
+          spec: { ...(template.spec as object), topologySpreadConstraints: [spread] },
+        },
+        volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: (claim('unused') as { spec?: unknown }).spec }],
+      },
+    } as KubeObject;
+  };
+  const replicas = ['db-0', 'db-1'];
+  const nodesOf = async (): Promise<(string | undefined)[]> => Promise.all(replicas.map(ready));
+  const notes = (): Promise<string[]> =>
+    Promise.all(replicas.map((name) => kubectl(consumer, '-n', shop, 'exec', name, '--', 'cat', '/data/notes')));
+
+  test('return to their data after all of them were away', async () => {
+    await stage.apply(consumer, set(2));
+    const before = await nodesOf();
+    expect([...before].sort()).toEqual([provider, genuine].sort());
+    await kubectl(consumer, '-n', shop, 'scale', 'statefulset', 'db', '--replicas=0');
+    await eventually(
+      'no replica is left',
+      async () => (await stage.api(consumer).list(pods, { namespace: shop, labelSelector: 'app=db' })).length === 0,
+      patience,
+    );
+    await kubectl(consumer, '-n', shop, 'scale', 'statefulset', 'db', '--replicas=2');
+    expect(await nodesOf()).toEqual(before);
+    expect(await notes()).toEqual(['a start\na start\n', 'a start\na start\n']);
+    await kubectl(consumer, '-n', shop, 'delete', 'statefulset', 'db', '--wait');
+    await Promise.all(replicas.map((name) => kubectl(consumer, '-n', shop, 'wait', '--for=delete', `pod/${name}`)));
+  });
+});
+
+describe('what a volume at the provider holds', () => {
+  test('is kept when the namespace is no longer offloaded, and the command says so before', async () => {
+    const ended = await stage.world.isthmus(
+      ...['unoffload', 'namespace', shop, '--kubeconfig', stage.world.cluster(consumer).kubeconfigPath],
+    );
+    expect(ended.code, reported(ended)).toBe(0);
+    expect(`${ended.stdout}${ended.stderr}`).toContain(`${shop}/far, 32Mi, at ${provider}`);
+    const { spec } = await retained('far');
+    expect(spec).toMatchObject({ consumer, remoteClaim: { namespace: shopThere, name: 'far' } });
+    expect(await volumeTool('list')).toMatch(/rome +shop\/far +32Mi? +loop +Kept/);
+  });
+
+  test('is in a claim of the provider after it was adopted there', async () => {
+    await kubectl(provider, 'create', 'namespace', 'rescue');
+    const { metadata } = await retained('far');
+    await volumeTool('adopt', metadata.name, '--namespace', 'rescue', '--claim', 'saved');
+    expect((await read('rescuer', 'saved', {}, [provider, 'rescue'])).text).toBe('written next door\n');
+    expect(await volumeTool('list')).not.toContain('shop/far');
+  });
+});
