@@ -31,8 +31,10 @@ type Annotated = Pick<PersistentVolumeClaim, 'metadata'>;
 
 export const nodeOf = ({ metadata }: Annotated): string | undefined => metadata.annotations?.[selectedNode];
 
-export const awaitsUs = ({ metadata }: Annotated): boolean =>
-  provisionerKeys.some((key) => metadata.annotations?.[key] === virtualProvisioner);
+/** Undefined: kube-controller-manager has not said so yet, which it does after the scheduler has selected a node. */
+export const provisionerOf = ({ metadata }: Annotated): string | undefined =>
+  provisionerKeys.map((key) => metadata.annotations?.[key]).find((value) => value !== undefined);
+export const awaitsUs = (claim: Annotated): boolean => provisionerOf(claim) === virtualProvisioner;
 
 export const isUnpublished = ({ metadata }: Annotated): boolean => metadata.annotations?.[unpublished] === 'true';
 

@@ -2,6 +2,8 @@
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import {
+  coreEvents,
+  namespaces,
   type PersistentVolumeClaim,
   persistentVolumeClaims,
   persistentVolumes,
@@ -146,7 +148,7 @@ const retained = (name: string) =>
   );
 
 describe('a claim of class liqo whose first pod runs on a node of this cluster', () => {
-  test('has its volume in this cluster, and the next pod reads what the first wrote', async () => {
+  test('B108 has its volume in this cluster, and the next pod reads what the first wrote', async () => {
     await stage.apply(consumer, claim('near'), writer('near-writer', 'near', 'written at home', on(genuine)));
     expect(await ready('near-writer')).toBe(genuine);
     const { metadata, spec } = await bound(consumer, shop, 'near');
@@ -172,7 +174,7 @@ describe('a claim of class liqo whose first pod runs on a node of this cluster',
 });
 
 describe('a claim of class liqo whose first pod runs at the provider', () => {
-  test('has its volume there, with the bytes that the pod wrote', async () => {
+  test('B106 has its volume there, with the bytes that the pod wrote', async () => {
     await stage.apply(consumer, claim('far'), writer('far-writer', 'far', 'written next door', on(provider)));
     expect(await ready('far-writer')).toBe(provider);
     await bound(consumer, shop, 'far');
@@ -181,10 +183,31 @@ describe('a claim of class liqo whose first pod runs at the provider', () => {
     expect(await kubectl(provider, '-n', shopThere, 'exec', 'far-writer', '--', 'cat', '/data/notes')).toBe(
       'written next door\n',
     );
+    const events = await stage.api(consumer).list(coreEvents, { namespace: shop });
+    const warnings = events.filter(({ type, involvedObject }) => type === 'Warning' && involvedObject.name === 'far');
+    expect(warnings.map(({ reason, message }) => `${reason}: ${message}`)).toEqual([]);
+  });
+
+  test('grows at the provider, and says so here', async () => {
+    await removePod('far-writer');
+    const patch = JSON.stringify({ spec: { resources: { requests: { storage: '64Mi' } } } });
+    await kubectl(consumer, '-n', shop, 'patch', 'pvc', 'far', '-p', patch);
+    const { node } = await read('far-grower', 'far');
+    expect(node).toBe(provider);
+    for (const [cluster, namespace] of [[provider, shopThere] as const, [consumer, shop] as const])
+      await eventually(
+        `claim ${namespace}/far has 64Mi`,
+        async () => {
+          const { status } = await bound(cluster, namespace, 'far');
+          if (status?.capacity?.storage === '64Mi' && !status.conditions?.some(({ type }) => type === 'Resizing'))
+            return true;
+          throw new Error(JSON.stringify(status));
+        },
+        patience,
+      );
   });
 
   test('keeps later pods at the provider, where they read those bytes', async () => {
-    await removePod('far-writer');
     expect(await read('far-reader', 'far')).toEqual({ text: 'written next door\n', node: provider });
     await stage.apply(consumer, reader(shop, 'far-stranger', 'far', on(genuine)));
     const { status } = await stage.podThat(consumer, [shop, 'far-stranger'], 'cannot be placed', (found) =>
@@ -218,6 +241,25 @@ describe('a claim of class liqo whose first pod runs at the provider', () => {
       patience,
     );
     expect(await stage.api(provider).list(retainedVolumes)).toEqual([]);
+  });
+});
+
+describe('a generic ephemeral volume of a pod at the provider', () => {
+  test('is made there, and goes with its pod on both sides', async () => {
+    const spec = (claim('unused') as { spec?: unknown }).spec;
+    const volumes = [{ name: 'data', ephemeral: { volumeClaimTemplate: { spec } } }];
+    await stage.apply(consumer, writer('brief', 'unused', 'for now', { volumes, ...on(provider) }));
+    expect(await ready('brief')).toBe(provider);
+    const there = (await bound(provider, shopThere, 'brief-data')).spec?.volumeName ?? '';
+    await removePod('brief');
+    await eventually(
+      'nothing of its claim is left',
+      async () =>
+        !(await claimAt(consumer, shop, 'brief-data')) &&
+        !(await claimAt(provider, shopThere, 'brief-data')) &&
+        !(await stage.api(provider).get(persistentVolumes, { name: there })),
+      patience,
+    );
   });
 });
 
@@ -273,15 +315,34 @@ describe('the replicas of a StatefulSet over both clusters', () => {
 });
 
 describe('what a volume at the provider holds', () => {
+  const listed = /rome +shop\/far +64Mi? +loop +Kept/;
+
+  test('is kept when the peering ends, with its size, its owner and a date', async () => {
+    const ended = await stage.world.isthmus('unpeer', consumer, provider, '--wait');
+    expect(ended.code, reported(ended)).toBe(0);
+    const { spec } = await retained('far');
+    expect(spec).toMatchObject({ consumer, size: '64Mi', remoteClaim: { namespace: shopThere, name: 'far' } });
+    expect(Date.parse(spec.expiresAt) - Date.parse(spec.keptSince)).toBe(30 * 86_400_000);
+    expect(await volumeTool('list')).toMatch(listed);
+    expect(await stage.api(provider).get(namespaces, { name: shopThere })).toBeUndefined();
+  });
+
+  test('is had by the next claim of the consumer of that name, once it was adopted for it and both have peered again', async () => {
+    await volumeTool('adopt', (await retained('far')).metadata.name);
+    await kubectl(consumer, '-n', shop, 'delete', 'pvc', 'far', '--wait');
+    await stage.mustPeer();
+    await stage.apply(consumer, claim('far', {}, { resources: { requests: { storage: '64Mi' } } }));
+    expect(await read('far-again', 'far', on(provider))).toEqual({ text: 'written next door\n', node: provider });
+    expect(await volumeTool('list')).not.toContain('shop/far');
+  });
+
   test('is kept when the namespace is no longer offloaded, and the command says so before', async () => {
     const ended = await stage.world.isthmus(
       ...['unoffload', 'namespace', shop, '--kubeconfig', stage.world.cluster(consumer).kubeconfigPath],
     );
     expect(ended.code, reported(ended)).toBe(0);
-    expect(`${ended.stdout}${ended.stderr}`).toContain(`${shop}/far, 32Mi, at ${provider}`);
-    const { spec } = await retained('far');
-    expect(spec).toMatchObject({ consumer, remoteClaim: { namespace: shopThere, name: 'far' } });
-    expect(await volumeTool('list')).toMatch(/rome +shop\/far +32Mi? +loop +Kept/);
+    expect(`${ended.stdout}${ended.stderr}`).toContain(`${shop}/far, 64Mi, at ${provider}`);
+    expect(await volumeTool('list')).toMatch(listed);
   });
 
   test('is in a claim of the provider after it was adopted there', async () => {
@@ -290,5 +351,17 @@ describe('what a volume at the provider holds', () => {
     await volumeTool('adopt', metadata.name, '--namespace', 'rescue', '--claim', 'saved');
     expect((await read('rescuer', 'saved', {}, [provider, 'rescue'])).text).toBe('written next door\n');
     expect(await volumeTool('list')).not.toContain('shop/far');
+  });
+
+  test('goes when it is discarded by name', async () => {
+    const left = await stage.api(provider).list(retainedVolumes);
+    expect(left.map(({ spec }) => spec.claim?.name)).toEqual([expect.stringMatching(/^data-db-/)]);
+    const [{ metadata } = { metadata: { name: '' } }] = left;
+    await volumeTool('discard', metadata.name);
+    await eventually(
+      'its volume is gone',
+      async () => !(await stage.api(provider).get(persistentVolumes, { name: metadata.name })),
+      patience,
+    );
   });
 });

@@ -1,5 +1,5 @@
 /** The condition of a claim that waits for a volume on a virtual node and is of a class that makes volumes in this cluster only. Pure. */
-import { awaitsUs, nodeOf } from '#agent/storage/model/claims.ts';
+import { awaitsUs, nodeOf, provisionerOf } from '#agent/storage/model/claims.ts';
 import { type ConditionInput, removeCondition, setCondition } from '#kube/writes/conditions.ts';
 import type { PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 
@@ -36,6 +36,8 @@ function inTheWay(claim: PersistentVolumeClaim, providerOf: (node: string) => st
   const node = nodeOf(claim);
   const provider = node === undefined ? undefined : providerOf(node);
   if (
+    // A write before kube-controller-manager's own fails that one with a conflict, and it takes the claim up again only after 15 s.
+    provisionerOf(claim) === undefined ||
     awaitsUs(claim) ||
     provider === undefined ||
     metadata.deletionTimestamp !== undefined ||

@@ -24,6 +24,8 @@ import { createOffloadedClaimController } from './controller.ts';
 
 const deps = { clock: systemClock, log: silentLog };
 const selected = 'volume.kubernetes.io/selected-node';
+/** As kube-controller-manager leaves it once a node is selected. */
+const awaited = { 'volume.kubernetes.io/storage-provisioner': 'example.com/none' };
 const end = new AbortController();
 let server: TestApiServer;
 let cluster: Cluster;
@@ -77,7 +79,7 @@ const silent = (name: string) =>
   eventually(`no condition of ${name}`, async () => (await conditions(name)).length === 0);
 
 test('a claim that was to get its volume on a virtual node says in a condition and an event why it stays Pending, and what to do', async () => {
-  await makeClaim('data', { [selected]: 'vn1' });
+  await makeClaim('data', { [selected]: 'vn1', ...awaited });
   const said = await told('data');
   expect(said).toMatchObject({ type: 'isthmus.dev/Provisionable', reason: 'StorageNotOffloaded' });
   for (const part of ['node vn1', 'cluster prov', 'StorageClass fast', 'in this cluster only', 'liqo.io/storage'])
@@ -92,7 +94,7 @@ test('a claim that was to get its volume on a virtual node says in a condition a
 });
 
 test('it says so no longer when its pod is to run in this cluster after all', async () => {
-  await makeClaim('moves', { [selected]: 'vn1' });
+  await makeClaim('moves', { [selected]: 'vn1', ...awaited });
   await told('moves');
   await patch('moves', { metadata: { annotations: { [selected]: 'worker' } } });
   await silent('moves');
@@ -100,8 +102,8 @@ test('it says so no longer when its pod is to run in this cluster after all', as
 
 test('what others say about a claim stays, and so does a claim that has a volume or waits for one in this cluster', async () => {
   const resizing = { type: 'Resizing', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' };
-  await makeClaim('local', { [selected]: 'worker' });
-  await makeClaim('bound', { [selected]: 'vn1' });
+  await makeClaim('local', { [selected]: 'worker', ...awaited });
+  await makeClaim('bound', { [selected]: 'vn1', ...awaited });
   await told('bound');
   const own = await conditions('bound');
   await patch('bound', { status: { phase: 'Bound', conditions: [...own, resizing] } }, 'status');
@@ -112,8 +114,17 @@ test('what others say about a claim stays, and so does a claim that has a volume
   expect(await conditions('local')).toEqual([]);
 });
 
+test('nothing is said before kube-controller-manager has written which provisioner the claim waits for', async () => {
+  await makeClaim('fresh', { [selected]: 'vn1' });
+  await makeClaim('later', { [selected]: 'vn1', ...awaited });
+  await told('later');
+  expect(await conditions('fresh')).toEqual([]);
+  await patch('fresh', { metadata: { annotations: awaited } });
+  expect((await told('fresh')).message).toContain('node vn1');
+});
+
 test('a node that turns out to be virtual counts from then on', async () => {
-  await makeClaim('early', { [selected]: 'vn2' });
+  await makeClaim('early', { [selected]: 'vn2', ...awaited });
   await makeNode('vn2', { 'liqo.io/type': 'virtual-node', 'liqo.io/remote-cluster-id': 'other' });
   expect((await told('early')).message).toContain('cluster other');
 });
@@ -134,7 +145,7 @@ test('so it is when the scheduler itself chooses a virtual node for a pod and it
   const status = { capacity: room, allocatable: room, conditions: [ready] };
   await api.mergePatch(nodes, { name: 'vn1' }, { status }, { subresource: 'status' });
   await api.mergePatch(nodes, { name: 'vn1' }, { spec: { taints: null } });
-  await makeClaim('chosen', {});
+  await makeClaim('chosen', awaited);
   await api.create(pods, {
     apiVersion: 'v1',
     kind: 'Pod',
