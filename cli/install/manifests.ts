@@ -89,9 +89,14 @@ const subjects = [{ kind: 'ServiceAccount', name: agentName, namespace: systemNa
 
 /** Cluster-wide first, then what lives in the system namespace; the Deployment last, so that it starts into a complete world. */
 export function agentManifests(options: InstallOptions): KubeObject[] {
+  const [first, ...rest] = objectsOfAgent(options);
+  return [first, ...customResourceDefinitions(), ...rest];
+}
+
+/** All but the CustomResourceDefinitions, the namespace first. */
+export function objectsOfAgent(options: InstallOptions): [Namespace, ...KubeObject[]] {
   return [
     namespace(options.network !== undefined),
-    ...customResourceDefinitions(),
     ...(options.network === undefined ? [] : networkOf(options, options.network)),
     ...remoteRoles(),
     tenantRoleOfPeeringUsers(),

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { apiAnswers, apiAnswersPath, apiClient, apiClientPath } from './api-client.ts';
 import { behavioursPage, behavioursPath, provingFiles, readBehaviours } from './behaviours-page.ts';
+import { chartFiles } from './chart/files.ts';
 import { crdFiles, crdFolder } from './crd-files.ts';
 import { errorsPage } from './errors-page.ts';
 import { eventSchemasJson, eventSchemasPath } from './event-schemas.ts';
@@ -23,6 +24,7 @@ export function generatedTree(): Tree {
   const openApi = openApiJson();
   return new Map([
     ...crdFiles(),
+    ...chartFiles(),
     ['docs/reference/kinds.md', kindsPage()],
     ['docs/reference/errors.md', errorsPage()],
     ['docs/reference/metrics.md', metricsPage()],

@@ -8,6 +8,7 @@ import * as yaml from 'yaml';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
 import { type Ended, must, run } from '#test/harness/program.ts';
+import { buildHelm } from '#test/testbed/build.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { packCli } from './cli-package.ts';
 import { sha256 } from './documents.ts';
@@ -68,10 +69,12 @@ describe('the command line from its tarball, offline, in an empty folder', () =>
 
 describe('a release', () => {
   const clone = path.join(scratch, 'clone');
+  let helm: string;
   beforeAll(async () => {
+    helm = await buildHelm();
     await must('git', ['clone', '--quiet', '--shared', repositoryRoot, clone]);
     await must('cp', ['-a', path.join(repositoryRoot, 'node_modules'), clone], { timeoutMs: 300_000 });
-  });
+  }, 900_000);
 
   test('of a tree with changes is refused before anything is made', async () => {
     const out = path.join(scratch, 'refused');
@@ -94,6 +97,7 @@ describe('a release', () => {
       expect.arrayContaining([
         `isthmus-agent-${version}.tar`,
         `isthmus-${version}.tgz`,
+        `isthmus-chart-${version}.tgz`,
         `kubectl-isthmus-${version}.tar.gz`,
         'agent-amd64.cdx.json',
         'agent-arm64.cdx.json',
@@ -110,6 +114,14 @@ describe('a release', () => {
     expect(formula).toContain(`sha256 "${sha256(bytes(`isthmus-${version}.tgz`))}"`);
     const plugin = yaml.parse(bytes('isthmus.krew.yaml').toString()).spec.platforms[0];
     expect(plugin.sha256).toBe(sha256(bytes(`kubectl-isthmus-${version}.tar.gz`)));
+    const chart = path.join(out, `isthmus-chart-${version}.tgz`);
+    const shown = await must(helm, ['show', 'chart', chart]);
+    expect(yaml.parse(shown.stdout)).toMatchObject({ name: 'isthmus', version, appVersion: version });
+    const ranges = 'podCidrs={10.200.0.0/16},network.serviceCidr=10.96.0.0/16,network.externalCidr=10.70.0.0/16';
+    const values = `clusterId=rome,apiServerUrl=https://192.0.2.1:6443,network.${ranges}`;
+    const said = ['template', 'isthmus', '--include-crds', '--kube-version', '1.30.0', '--set', values];
+    const fromTree = await must(helm, [...said, path.join(clone, 'charts', 'isthmus')]);
+    expect((await must(helm, [...said, chart])).stdout).toBe(fromTree.stdout);
     const unpacked = path.join(scratch, 'krew');
     mkdirSync(unpacked);
     await must('tar', ['-xzf', path.join(out, `kubectl-isthmus-${version}.tar.gz`), '-C', unpacked]);

@@ -8,6 +8,7 @@ import { repositoryRoot } from './repository-root.ts';
 const testbedFolder = path.join(repositoryRoot, 'test', 'testbed');
 const coreDnsModule = 'github.com/coredns/coredns@v1.12.4';
 const metricsServerModule = 'sigs.k8s.io/metrics-server/cmd/metrics-server@v0.9.0';
+const helmModule = 'helm.sh/helm/v3/cmd/helm@v3.19.0';
 const kwokModule = 'sigs.k8s.io/kwok/cmd/kwok@v0.7.0';
 
 /** The version of `module` that a go.mod requires. */
@@ -50,6 +51,19 @@ export const buildCoreDns = (options: BuildOptions = {}): Promise<string> =>
 /** Plays kubelets of nodes that have no machine; for measurements. */
 export const buildKwok = (options: BuildOptions = {}): Promise<string> =>
   buildTheirs('kwok', kwokModule, { about: 'nodes without machines', expectedSeconds: 60 }, options);
+
+/** Not part of a bed; for tests of the chart. Told which Kubernetes it is for: built from modules it believes in 1.20. */
+export async function buildHelm(options: BuildOptions = {}): Promise<string> {
+  const goMod = await readGoMod('kubebox');
+  const [, major, minor] = /^v(\d+)\.(\d+)/.exec(requiredVersion(goMod, 'k8s.io/kubernetes')) ?? [];
+  const stamp = 'helm.sh/helm/v3/pkg/chartutil.k8sVersion';
+  const flags = ['-ldflags', `-s -w -X ${stamp}Major=${major} -X ${stamp}Minor=${minor}`];
+  const about = { about: 'installs charts', expectedSeconds: 120 };
+  return await buildGoProgram(
+    { name: 'helm', source: { module: helmModule }, flags, minimumGo: goDirective(goMod), ...about },
+    options,
+  );
+}
 
 /** Not part of a bed; for tests of what it measures. */
 export const buildMetricsServer = (options: BuildOptions = {}): Promise<string> =>

@@ -1,0 +1,248 @@
+/** The life of a Helm release of the chart, with the real helm, on a real API server and controller manager. There is no kubelet: the test plays it. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as yaml from 'yaml';
+import {
+  clusterRoles,
+  configMaps,
+  customResourceDefinitions,
+  deployments,
+  mutatingWebhookConfigurations,
+  pods,
+  services,
+} from '#shared/domain/core-kinds.ts';
+import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
+import { admission } from '#shared/domain/liqo-keys.ts';
+import { allKinds } from '#shared/schema/all-kinds.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
+import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { type Ended, must, run } from '#test/harness/program.ts';
+import { buildHelm } from '#test/testbed/build.ts';
+import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import { capturedIo, isthmus } from './captured-io.ts';
+import { type KubeClient, openCluster } from './cluster/open.ts';
+
+const chart = path.join(repositoryRoot, 'charts', 'isthmus');
+const agent = { namespace: 'liqo', name: 'isthmus-agent' };
+const release = 'lender';
+let server: TestApiServer;
+let kube: KubeClient;
+let helmProgram: string;
+let scratch: string;
+let before: readonly string[];
+
+// In this order: each test finds what the ones before it left.
+inOrder('file');
+beforeAll(async () => {
+  helmProgram = await buildHelm();
+  server = await startApiServer({ controllerManager: true });
+  kube = await openCluster({ kubeconfig: server.kubeconfigPath }, capturedIo({}));
+  scratch = await mkdtemp(path.join(os.tmpdir(), 'isthmus-chart-'));
+  // The accounts of namespaces and of the controllers come one after the other.
+  let last: readonly string[] = [];
+  before = await eventually(
+    'the cluster to be at rest',
+    async () => {
+      const now = await everything();
+      const isSame = now.join() === last.join();
+      last = now;
+      return isSame ? now : undefined;
+    },
+    { withinMs: 120_000, everyMs: 3_000 },
+  );
+}, 900_000);
+afterAll(async () => {
+  await server?.stop();
+  if (scratch) await rm(scratch, { recursive: true, force: true });
+});
+
+const kubectl = async (...args: readonly string[]): Promise<string> =>
+  (await must(server.kubebox, ['kubectl', '--kubeconfig', server.kubeconfigPath, ...args])).stdout;
+
+/** Names of all objects, of every kind that can be listed, but of those that come and go by themselves. */
+async function everything(): Promise<readonly string[]> {
+  const kinds = (await kubectl('api-resources', '--verbs=list,delete', '-o', 'name', '--cached=false'))
+    .trim()
+    .split('\n');
+  const lasting = kinds.filter(
+    (kind) => !/^(apiservices|events|leases|endpointslices|endpoints|controllerrevisions)(\.|$)/.test(kind),
+  );
+  const columns = 'custom-columns=KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name';
+  const names = await kubectl('get', lasting.join(), '--all-namespaces', '--no-headers', '-o', columns);
+  return names
+    .trim()
+    .split('\n')
+    .map((line) => line.replaceAll(/\s+/g, ' '))
+    .sort();
+}
+
+const helm = (...args: readonly string[]): Promise<Ended> =>
+  run(helmProgram, [...args, '--namespace', 'default', '--kubeconfig', server.kubeconfigPath]);
+
+async function values(more: object): Promise<string> {
+  const file = path.join(scratch, 'values.json');
+  const network = { podCidrs: ['10.200.0.0/16'], serviceCidr: '10.96.0.0/12', externalCidr: '10.70.0.0/16' };
+  await writeFile(file, JSON.stringify({ clusterId: 'rome', apiServerUrl: server.url, network, ...more }));
+  return file;
+}
+
+interface HookPod extends KubeObject {
+  readonly spec: {
+    readonly serviceAccountName: string;
+    readonly containers: readonly {
+      readonly command: readonly string[];
+      readonly env: readonly { name: string; value: string }[];
+    }[];
+  };
+}
+
+/** Runs the command of the hook's pod as a kubelet would, with its account's token; what it printed. */
+async function playHook(): Promise<string | undefined> {
+  const found = await kube.list<Pod>(pods, `job-name=${release}-before-delete`, 'default');
+  const pending = found.find(({ status }) => status?.phase === 'Pending') as HookPod | undefined;
+  if (pending === undefined) return undefined;
+  const { serviceAccountName, containers } = pending.spec;
+  const [container] = containers;
+  const [, ...args] = container?.command ?? [];
+  const folder = '/var/run/secrets/kubernetes.io/serviceaccount';
+  await writeFile(path.join(scratch, 'token'), await kubectl('create', 'token', serviceAccountName, '-n', 'default'));
+  await writeFile(path.join(scratch, 'ca.crt'), server.ca);
+  const env = Object.fromEntries(
+    (container?.env ?? []).map(({ name, value }) => [name, value.replace(folder, scratch)]),
+  );
+  const { hostname, port } = new URL(server.url);
+  const ended = await run(process.execPath, args, {
+    env: { ...env, KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port },
+  });
+  const phase = ended.code === 0 ? 'Succeeded' : 'Failed';
+  await kube.mergePatch(pods, { namespace: 'default', name: `${pending.metadata.name}/status` }, { status: { phase } });
+  return ended.stderr;
+}
+
+/** With what the hook printed. */
+async function uninstall(): Promise<Ended & { readonly said: string }> {
+  let said = '';
+  let over = false;
+  const done = helm('uninstall', release, '--timeout', '90s').finally(() => {
+    over = true;
+  });
+  await eventually(
+    'helm to end',
+    async () => {
+      said += (await playHook()) ?? '';
+      return over;
+    },
+    { withinMs: 110_000, everyMs: 200 },
+  );
+  return { ...(await done), said };
+}
+
+const released = async (): Promise<KubeObject[]> =>
+  yaml
+    .parseAllDocuments((await helm('get', 'manifest', release)).stdout)
+    .flatMap((document) => (document.toJSON() as KubeObject | null) ?? []);
+const missing = async (objects: readonly KubeObject[]): Promise<string[]> => {
+  const there = new Set(await everything());
+  return objects
+    .map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? '<none>'} ${metadata.name}`)
+    .filter((name) => !there.has(name));
+};
+const image = async (): Promise<string | undefined> =>
+  (await kube.get(deployments, agent))?.spec?.template.spec?.containers[0]?.image;
+const share = async (): Promise<number | undefined> =>
+  (await kube.get(peeringPolicies, { name: 'default' }))?.spec.asProvider?.sharePercent;
+const metricsService = () => kube.get(services, { namespace: 'liqo', name: 'isthmus-agent-metrics' });
+const metricsReader = () => kube.get(clusterRoles, { name: 'isthmus-metrics-reader' });
+
+describe('a release of the chart', () => {
+  test('is installed into a cluster that has none of our kinds', async () => {
+    const file = await values({ metrics: 'authenticated', image: 'isthmus.test/agent:1' });
+    const { code, stderr, stdout } = await helm('install', release, chart, '--values', file);
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain('first run `isthmus uninstall');
+    const objects = await released();
+    expect(objects.length).toBeGreaterThan(30);
+    expect(await missing(objects)).toEqual([]);
+    expect(await kube.list(customResourceDefinitions)).toHaveLength(allKinds.length);
+    expect(await kube.get(configMaps, { namespace: 'liqo', name: 'liqo-clusterid-configmap' })).toMatchObject({
+      data: { CLUSTER_ID: 'rome' },
+    });
+    expect([await image(), await share()]).toEqual(['isthmus.test/agent:1', 50]);
+  }, 120_000);
+
+  test('is upgraded: changed values arrive, what is no longer asked for goes', async () => {
+    const file = await values({ image: 'isthmus.test/agent:2', sharePercent: 70 });
+    const { code, stderr } = await helm('upgrade', release, chart, '--values', file);
+    expect(code, stderr).toBe(0);
+    expect([await image(), await share()]).toEqual(['isthmus.test/agent:2', 70]);
+    expect([await metricsService(), await metricsReader()]).toEqual([undefined, undefined]);
+    expect(await missing(await released())).toEqual([]);
+  }, 120_000);
+
+  test('is rolled back to what it was', async () => {
+    const { code, stderr } = await helm('rollback', release, '1');
+    expect(code, stderr).toBe(0);
+    expect([await image(), await share()]).toEqual(['isthmus.test/agent:1', 50]);
+    expect(await metricsService()).toBeDefined();
+    expect(await missing(await released())).toEqual([]);
+  }, 120_000);
+
+  test('is not uninstalled under an agent: everything stays, and the hook says what to do', async () => {
+    const service = { namespace: 'liqo', name: admission.service };
+    const rules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }];
+    await kube.create(mutatingWebhookConfigurations, {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'MutatingWebhookConfiguration',
+      metadata: { name: admission.configuration, labels: { [admission.label]: 'true' } },
+      webhooks: [
+        {
+          name: 'pod.mutate.liqo.io',
+          clientConfig: { service },
+          rules,
+          failurePolicy: 'Fail',
+          sideEffects: 'None',
+          admissionReviewVersions: ['v1'],
+          namespaceSelector: { matchLabels: { 'liqo.io/scheduling-enabled': 'true' } },
+        },
+      ],
+    } as KubeObject);
+    const objects = await released();
+    const { code, stderr, said } = await uninstall();
+    expect(code, stderr).not.toBe(0);
+    expect(stderr).toContain(`job ${release}-before-delete failed`);
+    expect(said).toContain('Run `isthmus uninstall --kubeconfig FILE` first');
+    expect(said).toContain('Namespace liqo, MutatingWebhookConfiguration isthmus-webhook.');
+    expect(await missing(objects)).toEqual([]);
+  }, 180_000);
+
+  test('goes on after that refusal: by a rollback to what runs, then by an upgrade', async () => {
+    const file = await values({ image: 'isthmus.test/agent:3' });
+    expect((await helm('upgrade', release, chart, '--values', file)).stderr).toContain('has no deployed releases');
+    const rollback = await helm('rollback', release, '3');
+    expect(rollback.code, rollback.stderr).toBe(0);
+    const upgrade = await helm('upgrade', release, chart, '--values', file);
+    expect(upgrade.code, upgrade.stderr).toBe(0);
+    expect(await image()).toBe('isthmus.test/agent:3');
+  }, 120_000);
+
+  test('is uninstalled after `isthmus uninstall`, and with --purge nothing is left', async () => {
+    const target = ['--kubeconfig', server.kubeconfigPath];
+    const taken = await isthmus(['uninstall', ...target]);
+    expect(taken.code, taken.err).toBe(0);
+    const { code, stderr, said } = await uninstall();
+    expect([code, said], stderr).toEqual([0, '']);
+    const definitions = (await kube.list<KubeObject>(customResourceDefinitions)).map(
+      ({ metadata }) => `CustomResourceDefinition <none> ${metadata.name}`,
+    );
+    expect(await everything()).toEqual([...before, ...definitions].sort());
+    const purged = await isthmus(['uninstall', '--purge', ...target]);
+    expect(purged.code, purged.err).toBe(0);
+    // Discovery goes on naming kinds for a moment after their definitions are gone.
+    const isAsBefore = async () => (await everything().catch(() => [])).join() === before.join();
+    await eventually('the cluster to be as before', isAsBefore, { withinMs: 60_000, everyMs: 1_000 });
+  }, 240_000);
+});
