@@ -6,12 +6,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as yaml from 'yaml';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
-import { clusterRoleBindings, clusterRoles, nodes, serviceAccounts } from '#shared/domain/core-kinds.ts';
+import { clusterRoleBindings, clusterRoles, namespaces, nodes, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { waitUntilStable } from '#test/harness/wait-until-stable.ts';
 import { everything } from '#test/system/world/inventory.ts';
 import { capturedIo, isthmus, type Ran } from './captured-io.ts';
 import { type KubeClient, openCluster } from './cluster/open.ts';
@@ -46,9 +47,15 @@ beforeAll(async () => {
     metadata: { name: 'n1', labels: { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' } },
     spec: { podCIDR: '10.200.0.0/24', podCIDRs: ['10.200.0.0/24'] },
   });
-  await eventually('the ServiceAccount of the namespace default', () =>
-    kube.get(serviceAccounts, { namespace: 'default', name: 'default' }),
-  );
+  // kube-controller-manager fills each namespace, and the rules of aggregated roles, a while after the API server is ready.
+  await eventually('each namespace to have its account and its certificate authority', async () => {
+    const names = (await kube.list(namespaces)).map(({ metadata }) => metadata.name);
+    const now = await inventory();
+    return names.every((name) =>
+      [`configmaps ${name}/kube-root-ca.crt`, `serviceaccounts ${name}/default`].every((key) => now.has(key)),
+    );
+  });
+  await waitUntilStable('the cluster before the first check', async () => [...(await inventory())].sort());
 }, 900_000);
 afterAll(async () => {
   await server?.stop();
