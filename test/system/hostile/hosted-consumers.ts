@@ -83,7 +83,7 @@ export async function guest(
   await admin.create(quotas, {
     apiVersion: offloadingApi,
     kind: 'Quota',
-    metadata: { namespace: tenant, name: slice },
+    metadata: { namespace: tenant, name: slice, labels: { 'liqo.io/remote-cluster-id': consumer } },
     spec: { user: slice, limitsEnforcement, resources: { ...resources } },
   });
   await admin.create(roleBindings, {

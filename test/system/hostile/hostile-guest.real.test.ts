@@ -2,7 +2,15 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { lostKubeletMs } from '#agent/model/forced-end.ts';
 import type { KubeApi } from '#kube/model/types.ts';
-import { clusterRoles, ingresses, namespaces, nodes, pods, services } from '#shared/domain/core-kinds.ts';
+import {
+  clusterRoles,
+  ingresses,
+  namespaces,
+  nodes,
+  pods,
+  services,
+  storageClasses,
+} from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
@@ -170,8 +178,17 @@ test('a namespace of a consumer is closed to other guests and to metadata servic
     metadata: inApps('huge'),
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Ti' } } },
   };
+  expect(await under.create(claim, '--dry-run=server', ...asKubelet)).toMatch(/storage_class_not_offered/);
+  await admin.create(storageClasses, {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name: 'fast' },
+    provisioner: 'disks.example.com',
+  });
+  await admin.mergePatch(peeringPolicies, { name: 'guests' }, { spec: { asProvider: { storageClasses: ['fast'] } } });
+  const offered = { ...claim, spec: { ...claim.spec, storageClassName: 'fast' } };
   await until(async () =>
-    expect(await under.create(claim, '--dry-run=server', ...asKubelet)).toMatch(/exceeded quota: isthmus-default/),
+    expect(await under.create(offered, '--dry-run=server', ...asKubelet)).toMatch(/exceeded quota: isthmus-default/),
   );
 });
 

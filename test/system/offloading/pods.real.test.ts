@@ -328,15 +328,20 @@ test('B126 what is reflected is counted by namespace, kind, provider and node', 
       .find((one) => one.startsWith(line));
     return Number(found?.slice(line.length) ?? 0);
   };
-  const before = { pods: counted('Pod'), configMaps: counted('ConfigMap') };
+  // Pods of earlier tests may be on their way out: the counter says what is there now.
+  const isCounted = async (present: boolean): Promise<boolean> => {
+    const names = (await there().list(shadowPods, { namespace: remote })).map(({ metadata }) => metadata.name);
+    return names.includes('counted') === present && counted('Pod') === names.length;
+  };
+  const before = counted('ConfigMap');
   await start('counted');
   await shadowOf(there(), remote, 'counted');
   const settings = { namespace: 'demo', name: 'settings' };
   await here().create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata: settings, data: { a: 'b' } });
   await soon('the copy', () => there().get(configMaps, { namespace: remote, name: 'settings' }));
-  await soon('both counted', async () => counted('Pod') > before.pods && counted('ConfigMap') > before.configMaps);
+  await soon('both counted', async () => (await isCounted(true)) && counted('ConfigMap') > before);
   await remove('counted');
-  await soon('the pod is not counted any more', async () => counted('Pod') === before.pods);
+  await soon('the pod is not counted any more', () => isCounted(false));
   const failed = counted('ConfigMap', 'error');
   await pair.provider.server.kill();
   try {
@@ -389,6 +394,8 @@ test('the agents of both clusters asked for nothing that they have no right to, 
   );
   expect(lacking(consumer ?? [])).toEqual([]);
   expect(lacking(provider ?? [])).toEqual([]);
-  expect(unused(namespaceRules[agentRole.guest], provider ?? [])).toEqual([]);
+  // No claims here: agent/offloading/provider/storage/guest-claims.real.test.ts uses that one.
+  const guest = unused(namespaceRules[agentRole.guest], provider ?? []);
+  expect(guest.filter((right) => right !== 'patch persistentvolumeclaims')).toEqual([]);
   expect(unused(namespaceRules[agentRole.offloaded], consumer ?? [])).toEqual([]);
 });
