@@ -74,6 +74,25 @@ describe('data of format 1', () => {
     await store.close();
   });
 
+  test('keeps what belongs to a cluster and to partners that are called as a partition of it is', async () => {
+    const { data, file } = await oldData('namesakes');
+    const namesakes = ['t/acme/cluster/due', 't/acme/with/webhook-due', 't/acme/open-requests/due'];
+    const all = (): unknown[] => {
+      const db = openDatabase(file);
+      const rows = namesakes.flatMap((pk) => db.prepare('SELECT * FROM item WHERE pk = ?').all(pk));
+      db.close();
+      return rows;
+    };
+    const db = openDatabase(file);
+    for (const pk of namesakes)
+      db.prepare(`INSERT INTO item (pk, sk, value, version) VALUES (?, 'observed/pe-1', '{"a":1}', 7)`).run(pk);
+    db.close();
+    const before = all();
+    expect(before).toHaveLength(namesakes.length);
+    await upgradeStopped(data, stoppedAt);
+    expect(all()).toEqual(before);
+  });
+
   test('is upgraded once, and what it was before is copied first', async () => {
     const { data, file } = await oldData('once');
     const { copy = '' } = await upgradeStopped(data, stoppedAt);
