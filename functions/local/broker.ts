@@ -108,19 +108,20 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
   const address = parseListenAddress(options.listen);
   const askedUrl = options.publicUrl === undefined ? undefined : parsePublicUrl(options.publicUrl);
   await makePrivateDirectory(dataDir);
+  const proxies = trustProxies(options.trustedProxies ?? []);
   const unlock = lockDirectory(dataDir);
   const stopping = new AbortController();
   const metrics = await serveBrokerMetrics(options.metrics, version).catch((error: unknown) => {
     unlock();
     throw error;
   });
-  const proxies = trustProxies(options.trustedProxies ?? []);
   const server = createTlsServer({ isShared: proxies.includes });
   let gateway: RequestListener = (_request, response) => {
     response.writeHead(503, { 'retry-after': '1' }).end();
   };
   server.on('request', (request, response) => gateway(request, response));
   const { store, ready } = await openStore(dataDir, clock, log).catch((error: unknown) => {
+    metrics.close();
     unlock();
     throw error;
   });
