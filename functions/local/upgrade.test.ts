@@ -74,6 +74,25 @@ describe('data of format 1', () => {
     await store.close();
   });
 
+  test('keeps what belongs to a cluster and to partners that are called as a partition of it is', async () => {
+    const { data, file } = await oldData('namesakes');
+    const namesakes = ['t/acme/cluster/due', 't/acme/with/webhook-due', 't/acme/open-requests/due'];
+    const all = (): unknown[] => {
+      const db = openDatabase(file);
+      const rows = namesakes.flatMap((pk) => db.prepare('SELECT * FROM item WHERE pk = ?').all(pk));
+      db.close();
+      return rows;
+    };
+    const db = openDatabase(file);
+    for (const pk of namesakes)
+      db.prepare(`INSERT INTO item (pk, sk, value, version) VALUES (?, 'observed/pe-1', '{"a":1}', 7)`).run(pk);
+    db.close();
+    const before = all();
+    expect(before).toHaveLength(namesakes.length);
+    await upgradeStopped(data, stoppedAt);
+    expect(all()).toEqual(before);
+  });
+
   test('is upgraded once, and what it was before is copied first', async () => {
     const { data, file } = await oldData('once');
     const { copy = '' } = await upgradeStopped(data, stoppedAt);
@@ -91,7 +110,9 @@ describe('data of format 1', () => {
     // What the last step writes is there already.
     db.exec("INSERT INTO item (pk, sk, value, version) VALUES ('system/deleting', 'gone', '{}', 1)");
     db.close();
-    await expect(upgradeStopped(data, stoppedAt)).rejects.toThrow();
+    for (let start = 0; start < 3; start += 1)
+      await expect(upgradeStopped(data, stoppedAt + start * 1_000)).rejects.toThrow();
+    expect((await readdir(data)).filter((name) => name.startsWith('before-'))).toEqual([]);
     const after = openDatabase(file);
     const { n } = after.prepare("SELECT count(*) AS n FROM item WHERE pk LIKE 't/%/due'").get() as {
       readonly n: number;
@@ -126,4 +147,16 @@ describe('data of format 1', () => {
     await expect.poll(gone, { timeout: 15_000 }).toBe(0);
     await broker.close();
   });
+});
+
+test('a broker that cannot read its data listens nowhere afterwards, at its metrics address neither', async () => {
+  const { data, file } = await oldData('newer');
+  const db = openDatabase(file);
+  db.exec('PRAGMA user_version = 99');
+  db.close();
+  const listening = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPServerWrap').length;
+  const before = listening();
+  const options = { dataDir: data, listen: '127.0.0.1:0', metrics: '127.0.0.1:0', log: silentLog, version: '0' };
+  await expect(startBroker(options)).rejects.toMatchObject({ code: 'host_unsupported' });
+  await expect.poll(listening).toBe(before);
 });
