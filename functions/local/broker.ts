@@ -109,7 +109,6 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
   const askedUrl = options.publicUrl === undefined ? undefined : parsePublicUrl(options.publicUrl);
   const proxies = trustProxies(options.trustedProxies ?? []);
   await makePrivateDirectory(dataDir);
-  const proxies = trustProxies(options.trustedProxies ?? []);
   const unlock = lockDirectory(dataDir);
   const stopping = new AbortController();
   const metrics = await serveBrokerMetrics(options.metrics, version).catch((error: unknown) => {
