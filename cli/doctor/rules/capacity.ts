@@ -68,9 +68,12 @@ export const virtualNodes: Rule = (view) => {
         code: 'node_missing',
         at: cluster,
         text: `there is no Node ${name} in ${cluster} for what ${provider} granted`,
-        evidence: (wanted.status?.conditions ?? []).map(({ type, status, message }) =>
-          `VirtualNode ${nameOf(wanted)}: ${type} ${status} ${message ?? ''}`.trim(),
-        ),
+        evidence: [
+          `VirtualNode ${nameOf(wanted)} wants one`,
+          ...(wanted.status?.conditions ?? []).map(
+            ({ type, status, message }) => `${type} is ${status}${message ? `: ${message}` : ''}`,
+          ),
+        ],
         todo: `\`${kubectl} --namespace ${wanted.metadata.namespace} describe virtualnode ${name}\`; its Events say what it waits for`,
       });
       continue;
@@ -103,6 +106,22 @@ export const virtualNodes: Rule = (view) => {
         evidence: [`spec of Node ${name}`],
         todo: `\`${kubectl} ${undo}\`, or tolerate it in the pods`,
       });
+    }
+    const hard = wanted.spec.resourceQuota?.hard ?? {};
+    const nothing = ['cpu', 'memory', 'pods'].filter((resource) => Number.parseFloat(String(hard[resource])) === 0);
+    if (nothing.length > 0) {
+      findings.push({
+        code: 'nothing_granted',
+        at: provider,
+        text: `${provider} grants ${cluster} no ${nothing.join(', no ')}: it had no room when it was asked last`,
+        evidence: [
+          `VirtualNode ${nameOf(wanted)}: ${Object.entries(hard)
+            .map(([resource, amount]) => `${resource} ${amount}`)
+            .join(', ')}`,
+        ],
+        todo: `make room at ${provider} (nodes that are Ready and not cordoned), then ask for another amount: \`isthmus peer ${cluster} ${provider} --cpu …\``,
+      });
+      continue;
     }
     const ready = conditionOf(node, 'Ready');
     if (!isReady(node)) {

@@ -186,7 +186,7 @@ export const secondAgent: Rule = ({ cluster, facts, kubectl }) => {
   ];
 };
 
-/** By the image that the installed agent runs, whatever its tag. */
+/** By the image that the installed agent runs, with any tag. */
 function isthmusImage(
   { name, namespace }: { readonly name: string; readonly namespace?: string },
   { agents, status }: Parameters<Rule>[0]['facts'],

@@ -2,8 +2,9 @@
 
 import { pullTroubleOf } from '#cli/install/image-pull.ts';
 import { explainPod } from '#cli/offload/explain-pod.ts';
-import type { Pod } from '#shared/domain/kube-object.ts';
+import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { label, managedByShadowPod, virtualNodeTaint } from '#shared/domain/liqo-keys.ts';
+import { matchesTerms } from '#shared/domain/node-selector.ts';
 import type { Finding } from '../causes.ts';
 import { conditionOf, isReady, labelOf, nameOf, type Rule, some, type View } from './rule.ts';
 
@@ -114,7 +115,17 @@ function classOfBound(pod: Pod, view: View): Class | undefined {
   return undefined;
 }
 
-const wantsVirtual = (said: string): boolean => said.includes(virtualNodeTaint.key);
+/** No node of the cluster itself is one that the pod asks for, and a virtual node is. */
+function wantsVirtual({ spec }: Pod, { facts }: View): boolean {
+  const labels = Object.entries(spec?.nodeSelector ?? {});
+  const required = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  if (labels.length === 0 && required === undefined) return false;
+  const fits = ({ metadata }: Node): boolean =>
+    labels.every(([key, value]) => metadata.labels?.[key] === value) &&
+    (required === undefined ||
+      matchesTerms({ name: metadata.name, labels: metadata.labels ?? {} }, required.nodeSelectorTerms));
+  return facts.virtualNodes.some(fits) && !facts.nodes.some(fits);
+}
 
 function classOfUnbound(pod: Pod, view: View): Class | undefined {
   const { facts, kubectl } = view;
@@ -124,7 +135,7 @@ function classOfUnbound(pod: Pod, view: View): Class | undefined {
   const offloading = facts.status.offloadings.find(({ metadata }) => metadata.namespace === namespace);
   const describe = `\`${kubectl} --namespace ${namespace} describe pod ${name}\``;
   if (offloading === undefined) {
-    if (scheduled?.status !== 'False' || !wantsVirtual(said)) return undefined;
+    if (scheduled?.status !== 'False' || !wantsVirtual(pod, view)) return undefined;
     return {
       code: 'namespace_not_offloaded',
       todo: `\`isthmus offload namespace ${namespace} ${kubectl.replace(/^kubectl /, '')}\`, then delete the pods that wait: their controllers make them again`,

@@ -17,7 +17,7 @@ export interface Answered {
 const answerWithinMs = 120_000;
 const healthyWithinMs = 180_000;
 
-export async function ask(
+async function ask(
   ground: DrillGround,
   { probe = false, kubeconfigs = {}, clockAheadMs = 0 }: Asking = {},
 ): Promise<Diagnosis> {

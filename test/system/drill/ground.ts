@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { openProductClusters, type ProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { clusterNames, createStage, type Stage } from '../world/stage.ts';
+import { clusterNames, createStage, reported, type Stage } from '../world/stage.ts';
 import { container, deployment } from '../world/workloads.ts';
 import type { DrillGround } from './fault.ts';
 
@@ -14,7 +14,9 @@ export async function groundOf(stage: Stage): Promise<DrillGround> {
   const dir = path.join(stage.world.stateDir, 'drill');
   mkdirSync(dir, { recursive: true });
   await stage.createNamespace(namespace);
-  await stage.mustOffload(namespace, '--pod-offloading-strategy', 'Remote');
+  const offloaded = await stage.offload(namespace, '--pod-offloading-strategy', 'Remote');
+  // A ground that was kept has it already.
+  if (offloaded.code !== 0 && !offloaded.stderr.includes('already_exists')) throw new Error(reported(offloaded));
   await stage.apply('rome', deployment(namespace, 'web', 1, [container(['serve'])]));
   const ready = async (): Promise<void> => {
     const args = ['rollout', 'status', 'deployment/web', '-n', namespace, '--timeout=120s'];

@@ -95,12 +95,12 @@ export const workloadFaults: readonly Fault[] = [
     },
   },
   {
-    what: 'no room at the provider: its node is cordoned',
+    what: 'taint on the node of the provider: nothing new runs there',
     says: 'pod_unschedulable',
     inject: both(
       async (ground) => {
-        await must(ground, 'milan', 'cordon', 'milan-1');
-        return { undo: () => insist(ground, 'milan', 'uncordon', 'milan-1') };
+        await must(ground, 'milan', 'taint', 'node', 'milan-1', 'drill=yes:NoSchedule');
+        return { undo: () => insist(ground, 'milan', 'taint', 'node', 'milan-1', 'drill-') };
       },
       having('rome', drill(1, [container(['serve'])])),
     ),
