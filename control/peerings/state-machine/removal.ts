@@ -61,7 +61,12 @@ const absent = (side: SideInput, peerDead: boolean): DesiredContent | undefined 
   side.desired && { state: 'absent', peerDead, objects: [] };
 
 const asBefore = ({ desired }: SideInput): DesiredContent | undefined =>
-  desired && { state: desired.state, peerDead: desired.peerDead, objects: desired.objects };
+  desired && {
+    state: desired.state,
+    peerDead: desired.peerDead,
+    objects: desired.objects,
+    ...(desired.announcement === undefined ? {} : { announcement: desired.announcement }),
+  };
 
 export function advanceRemoval(input: RemovalInput): RemovalResult {
   const { spec, consumer, provider, now } = input;
@@ -175,6 +180,9 @@ function cleanCondition(
   }
   if (here.left)
     return not('ClusterLeft', `${cluster} has left and will not report`, `delete what is left in ${cluster} by hand`);
+  if (side === 'provider' && removal.providerAskedAt === undefined) {
+    return not('WaitingForConsumer', `${cluster} keeps its side until ${spec.consumer} has given everything back`);
+  }
   const [refusal] = here.observed?.refusals ?? [];
   if (refusal)
     return not(
@@ -182,9 +190,6 @@ function cleanCondition(
       `${cluster} refuses to remove ${refusal.object}: ${refusal.message}`,
       `correct that in ${cluster}`,
     );
-  if (side === 'provider' && removal.providerAskedAt === undefined) {
-    return not('WaitingForConsumer', `${cluster} keeps its side until ${spec.consumer} has given everything back`);
-  }
   const remaining = remainingOf(here.observed, opposite);
   const left = remaining.length === 0 ? 'to confirm that nothing is left' : `to remove ${nameList(remaining)}`;
   if (removal.endedAt !== undefined) {
