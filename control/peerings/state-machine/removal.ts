@@ -6,7 +6,7 @@
 import { nameList } from '#shared/domain/name-list.ts';
 import type { PeeringCondition } from '../../model/peering.ts';
 import type { DesiredContent, PeeringSpec, PeeringState, Removal, SideInput } from '../../model/peering-records.ts';
-import { linkKinds, remainingOf } from './reports.ts';
+import { linkKinds, remainingOf, shownObject } from './reports.ts';
 
 /** A consumer that is not clean by then may be waiting for a dead provider, or be dead itself: both sides stop waiting. */
 const forceAfterMs = 30_000;
@@ -187,7 +187,7 @@ function cleanCondition(
   if (refusal)
     return not(
       'Refused',
-      `${cluster} refuses to remove ${refusal.object}: ${refusal.message}`,
+      `${cluster} refuses to remove ${shownObject(refusal)}: ${refusal.message}`,
       `correct that in ${cluster}`,
     );
   const remaining = remainingOf(here.observed, opposite);
