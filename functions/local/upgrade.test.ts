@@ -148,15 +148,3 @@ describe('data of format 1', () => {
     await broker.close();
   });
 });
-
-test('a broker that cannot read its data listens nowhere afterwards, at its metrics address neither', async () => {
-  const { data, file } = await oldData('newer');
-  const db = openDatabase(file);
-  db.exec('PRAGMA user_version = 99');
-  db.close();
-  const listening = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPServerWrap').length;
-  const before = listening();
-  const options = { dataDir: data, listen: '127.0.0.1:0', metrics: '127.0.0.1:0', log: silentLog, version: '0' };
-  await expect(startBroker(options)).rejects.toMatchObject({ code: 'host_unsupported' });
-  await expect.poll(listening).toBe(before);
-});

@@ -60,7 +60,7 @@ describe("a guest's claim", () => {
     },
   );
 
-  test('carries what Isthmus, Helm and kubectl write, whatever the provider accepts besides', () => {
+  test('carries what Isthmus, Helm and kubectl write, for every list of guests.annotations', () => {
     const own = { 'isthmus.dev/claim': 'shop/data', 'isthmus.dev/data': 'delete' };
     expect(judge(claim({}, { annotations: own }), undefined, { ...safeRules, annotations: [] }).allowed).toBe(true);
     const usual = { note: 'x', 'meta.helm.sh/release-name': 'shop', 'kubectl.kubernetes.io/restartedAt': 'now' };
