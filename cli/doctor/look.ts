@@ -248,9 +248,9 @@ async function readDns(kube: KubeClient): Promise<ClusterFacts['dns'] | undefine
     kube.list(pods, 'k8s-app=kube-dns', within.namespace),
   ]);
   if (service === undefined) return undefined;
-  const ready = slices
-    .flatMap(({ endpoints = [] }) => endpoints)
-    .filter(({ conditions }) => conditions?.ready !== false).length;
+  // A slice without endpoints has null there.
+  const endpoints = slices.flatMap((slice) => slice.endpoints ?? []);
+  const ready = endpoints.filter(({ conditions }) => conditions?.ready !== false).length;
   const why =
     running.length === 0
       ? 'there is no pod with the label k8s-app=kube-dns'

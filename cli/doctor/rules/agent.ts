@@ -202,7 +202,8 @@ export const webhooks: Rule = (view) => {
       },
     ];
   }
-  if (failure === undefined) return [];
+  // Without a pod that is ready nothing answers: why there is none is told by its own causes.
+  if (failure === undefined || (facts.status.agent?.status?.readyReplicas ?? 0) === 0) return [];
   if (/x509|certificate|tls:/.test(failure)) {
     return [
       {
