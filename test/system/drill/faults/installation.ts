@@ -87,7 +87,12 @@ export const installationFaults: readonly Fault[] = [
   {
     what: 'quota in the namespace of the agent, whose pod is lost',
     says: 'agent_refused',
-    inject: both(having('milan', restrictedQuota), doing('milan', 'delete', 'pod', ...agentPods, '--wait=false')),
+    inject: both(
+      having('milan', restrictedQuota),
+      // Before it has counted, it refuses nothing.
+      doing('milan', 'wait', 'resourcequota/drill', ...inLiqo, '--for=jsonpath={.status.hard.pods}=0', '--timeout=30s'),
+      doing('milan', 'delete', 'pod', ...agentPods, '--wait=false'),
+    ),
   },
   {
     what: 'pod security of the namespace of the agent, whose pod is lost',
