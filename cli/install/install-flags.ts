@@ -34,5 +34,7 @@ export interface InstallFlags {
   readonly profile?: ProfileName;
   /** Names of checks that may stop without effect. */
   readonly ignoreCheck: readonly string[];
+  /** Put back what was there when the new agent does not become ready. */
+  readonly rollback: boolean;
   readonly timeout: string;
 }
