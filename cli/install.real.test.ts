@@ -81,7 +81,8 @@ async function wishes(): Promise<Record<string, unknown>> {
   );
   return Object.fromEntries(
     found.flat().map(({ metadata, ...content }) => {
-      const { labels, annotations: { 'deployment.kubernetes.io/revision': _, ...annotations } = {} } = metadata;
+      const { labels, annotations: all = {} } = metadata;
+      const annotations = Object.entries(all).filter(([key]) => !/revision$|template\.generation$/.test(key));
       const key = `${content.kind} ${metadata.namespace ?? ''}/${metadata.name}`;
       return [key, { ...content, status: undefined, labels, annotations }];
     }),
@@ -208,6 +209,8 @@ describe('manifests and values', () => {
     );
     expect(JSON.parse(other.out)).toMatchObject({ kind: 'List' });
     expect(other.out).toContain('other:1');
+    const joining = await cli(`join rome --api-server-url ${server.url} --pod-cidr 10.200.0.0/16 -o yaml`);
+    expect([joining.code, joining.out], joining.err).toEqual([0, out]);
     expect((await kube.get(deployments, agent))?.metadata.generation).toBe(applied?.metadata.generation);
   }, 60_000);
 

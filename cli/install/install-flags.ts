@@ -36,5 +36,7 @@ export interface InstallFlags {
   readonly ignoreCheck: readonly string[];
   /** Put back what was there when the new agent does not become ready. */
   readonly rollback: boolean;
+  /** Print what would be applied, and apply nothing. */
+  readonly output?: 'json' | 'yaml';
   readonly timeout: string;
 }

@@ -40,6 +40,12 @@ test.each([
   ],
   ['elements of a set', { verbs: ['get', 'list'] }, { 'f:verbs': { 'v:"list"': {} } }, { verbs: ['list'] }],
   ['an element by its place', { list: ['x', 'y'] }, { 'f:list': { 'i:1': {} } }, { list: ['y'] }],
+  [
+    'elements in the order of the list, which is not that of the keys',
+    { env: [{ name: 'z', value: '1' }, { name: 'a' }] },
+    { 'f:env': { 'k:{"name":"a"}': { 'f:name': {} }, 'k:{"name":"z"}': { 'f:name': {}, 'f:value': {} } } },
+    { env: [{ name: 'z', value: '1' }, { name: 'a' }] },
+  ],
   ['what is gone since', {}, { 'f:spec': { 'f:a': {} } }, {}],
 ])('a manager gets back %s', (_what, content, fields, expected) => {
   expect(appliedBy(object(content, fields), 'us')).toEqual({ ...identity, ...expected });

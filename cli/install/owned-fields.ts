@@ -16,24 +16,26 @@ interface ManagedEntry {
 const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** `k:{"name":"x"}` means the element with these keys, `v:"x"` the element that equals it, `i:3` the third. */
-function elementOf(list: readonly unknown[], key: string): unknown {
+/** Place of the element that `k:{"name":"x"}` (with these keys), `v:"x"` (equal to it) or `i:3` means; -1: it is gone. */
+function placeOf(list: readonly unknown[], key: string): number {
   const [kind, text] = [key.slice(0, 2), key.slice(2)];
-  if (kind === 'i:') return list[Number(text)];
+  if (kind === 'i:') return Number(text) < list.length ? Number(text) : -1;
   const wanted: unknown = JSON.parse(text);
-  if (kind === 'v:') return list.find((one) => one === wanted);
+  if (kind === 'v:') return list.indexOf(wanted);
   const keys = Object.entries(wanted as Record<string, unknown>);
-  return list.find((one) => isMap(one) && keys.every(([name, value]) => one[name] === value));
+  return list.findIndex((one) => isMap(one) && keys.every(([name, value]) => one[name] === value));
 }
 
 function owned(value: unknown, fields: Fields): unknown {
   const inside = Object.entries(fields).filter(([key]) => key !== '.');
   if (Array.isArray(value)) {
     if (inside.length === 0) return '.' in fields ? [] : value;
-    return inside.flatMap(([key, more]) => {
-      const element = elementOf(value, key);
-      return element === undefined ? [] : [owned(element, more)];
-    });
+    // `fieldsV1` sorts its keys, and the order of a list counts: another one would be another pod template.
+    return inside
+      .map(([key, more]) => ({ at: placeOf(value, key), more }))
+      .filter(({ at }) => at >= 0)
+      .sort((one, other) => one.at - other.at)
+      .map(({ at, more }) => owned(value[at], more));
   }
   if (!isMap(value)) return value;
   if (inside.length === 0) return '.' in fields ? {} : value;

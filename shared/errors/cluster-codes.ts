@@ -75,7 +75,7 @@ export const clusterCodes = {
     retry: false,
     exit: 6,
     cause: 'the Kubernetes of the cluster is older than Isthmus works with',
-    remedy: 'upgrade the cluster to 1.30 or newer',
+    remedy: 'upgrade the cluster to the version that the message names',
   },
   no_usable_node: {
     http: 409,
