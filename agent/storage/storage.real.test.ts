@@ -1,7 +1,7 @@
 /** Claims of a virtual class on two API servers: bound here and at the provider, grown, taken down and kept. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from '#agent/offloading/consumer/virtual-node/controller.ts';
+import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { typeOf } from '#cli/install/apply.ts';
 import { storageManifests } from '#cli/install/storage-manifests.ts';
@@ -27,7 +27,7 @@ import {
   startOffloadingClusters,
   tenantNamespace,
 } from '#test/harness/offloading-clusters.ts';
-import { playVolumes } from '#test/harness/volume-player.ts';
+import { provisionVolumes, recordsDriver, type VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
 import { ReachableProviders } from './providers/reachable-providers.ts';
 import { createStorageControllers } from './storage.ts';
 
@@ -36,14 +36,15 @@ const end = new AbortController();
 const selected = 'volume.kubernetes.io/selected-node';
 let world: OffloadingClusters;
 let running: Promise<unknown>;
-let there: { makes: boolean };
+let here: VolumeProvisioner;
+let there: VolumeProvisioner;
 
 beforeAll(async () => {
   world = await startOffloadingClusters(['shop']);
   const { consumer, provider } = world;
   await consumer.api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } } as never);
-  await playVolumes(consumer, 'disk', end.signal);
-  there = await playVolumes(provider, 'fast', end.signal, { waitsForNode: false });
+  here = await provisionVolumes(consumer, { className: 'disk', isDefault: false, waitsForNode: true });
+  there = await provisionVolumes(provider, { className: 'fast', isDefault: false });
   for (const object of storageManifests({ className: 'liqo', isDefault: false }))
     await consumer.api.apply(typeOf(object), object, { fieldManager: 'isthmus-cli' });
   const providers = new ReachableProviders();
@@ -65,6 +66,7 @@ beforeAll(async () => {
   await eventually('the Node', () => consumer.api.get(nodes, { name: 'vn1' }));
 }, 900_000);
 afterAll(async () => {
+  await Promise.all([here?.stop(), there?.stop()]);
   end.abort();
   await running;
   await world?.stop();
@@ -122,7 +124,8 @@ test('B108 a claim for a node of this cluster gets a real claim in liqo-storage 
   });
   const volume = await volumeOf(found);
   expect(volume.metadata.name).toBe(`pvc-${uid}`);
-  expect(volume.spec).toMatchObject({ volumeMode: 'Block', hostPath: { path: `/played/${real?.metadata.uid}` } });
+  const csi = { driver: recordsDriver, volumeHandle: `pvc-${real?.metadata.uid}` };
+  expect(volume.spec).toMatchObject({ volumeMode: 'Block', csi });
   expect(volume.spec?.nodeAffinity?.required?.nodeSelectorTerms).toEqual([
     {
       matchExpressions: [
