@@ -26,15 +26,14 @@ import { countClient, countControllers, countProcess } from './metrics/process.t
 import { serveMetrics } from './metrics/server.ts';
 import { createNetworkControllers } from './network/network.ts';
 import { createServedNodeController } from './network/overlay/served-node/controller.ts';
-import { createConnectProvider } from './offloading/consumer/virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from './offloading/consumer/virtual-node/controller.ts';
 import { NodeMetrics } from './offloading/consumer/virtual-node/node-metrics.ts';
 import { createGrantedSliceControllers, createOffloadingControllers } from './offloading/offloading.ts';
 import { ensureClusterKeys } from './peering/keys/ensure-keys.ts';
 import { tokenOpener } from './peering/keys/token-opener.ts';
 import { createPeeringControllers } from './peering/peering.ts';
-import { createConnectPeer } from './peering/replication/connect-peer.ts';
 import { proxyTokens } from './pki/proxy-token.ts';
+import { createConnectCluster } from './runtime/connect-cluster.ts';
 import { startHealth } from './runtime/health.ts';
 import { ReachableProviders } from './storage/providers/reachable-providers.ts';
 import { createStorageControllers } from './storage/storage.ts';
@@ -193,7 +192,7 @@ async function lead(
   };
   const peering = {
     ...common,
-    connectPeer: createConnectPeer(peers),
+    connectPeer: createConnectCluster(peers),
     config: {
       apiServerUrl: config.apiServerUrl,
       apiServerCa,
@@ -229,7 +228,7 @@ async function lead(
       nodeMetrics: new NodeMetrics(registry, systemClock),
       podIp: config.podIp,
       kubeletPortBase: config.kubeletPortBase,
-      connectPeer: createConnectProvider(peers),
+      connectPeer: createConnectCluster(peers),
       systemNamespace,
       ...(providers && { providers }),
     }),

@@ -1,6 +1,6 @@
 /** The controllers of volumes die at every single write, in turn: after their restart the end is the same as without. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { typeOf } from '#cli/install/apply.ts';
 import { storageManifests } from '#cli/install/storage-manifests.ts';
 import type { KubeApi } from '#kube/model/types.ts';
@@ -51,7 +51,7 @@ afterAll(async () => {
 async function start(through?: { readonly home: KubeApi; readonly there: KubeApi }): Promise<() => void> {
   const stop = new AbortController();
   const { consumer, servers } = world;
-  const peer = await createConnectProvider(deps)(servers.provider.kubeconfig, stop.signal);
+  const peer = await createConnectCluster(deps)(servers.provider.kubeconfig, stop.signal);
   const place = () => ({ kind: 'accepted', remoteNamespace: 'shop-cons' }) as const;
   const facts = { ...deps, consumer: 'cons', provider: 'prov', place };
   const claims = new RemoteClaims({ ...facts, api: through?.there ?? peer.api, caches: peer.caches }, stop.signal);

@@ -1,7 +1,7 @@
 /** Claims of a virtual class on two API servers: bound here and at the provider, grown, taken down and kept. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createVirtualNodeController } from '#agent/offloading/consumer/virtual-node/controller.ts';
-import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { typeOf } from '#cli/install/apply.ts';
 import { storageManifests } from '#cli/install/storage-manifests.ts';
@@ -57,7 +57,7 @@ beforeAll(async () => {
       podIp: '127.0.0.1',
       kubeletPortBase: 11_250,
       systemNamespace: 'liqo',
-      connectPeer: createConnectProvider(deps),
+      connectPeer: createConnectCluster(deps),
     }),
   ];
   running = Promise.all(controllers.map((one) => one.run(end.signal)));
