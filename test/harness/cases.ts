@@ -18,6 +18,7 @@ export const filesWithCases = [
   'scripts/gen/chart/templates.real.test.ts',
   'test/contract/openapi-conformance.real.test.ts',
   'test/orderings/hostile-reviews.test.ts',
+  'test/system/console/pages.real.test.ts',
   'test/system/declarative/gitops.real.test.ts',
   'test/system/leaving/leaving.real.test.ts',
   'test/system/peering/interrupted.real.test.ts',
