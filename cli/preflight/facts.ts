@@ -2,7 +2,7 @@
 import type { ClusterFacts } from '#cli/platform/facts.ts';
 import type { FoundProfile } from '#cli/platform/profiles.ts';
 import type { AppError } from '#shared/errors/app-error.ts';
-import type { CheckName, Finding } from './findings.ts';
+import type { CheckName, Finding, Stop } from './findings.ts';
 
 export interface Right {
   readonly verb: string;
@@ -37,7 +37,7 @@ export interface CheckFacts {
 export type Rule = (facts: CheckFacts) => Finding | readonly Finding[];
 
 /** A refusal of a later step, known now. */
-export function stopOf(check: CheckName, { code, message, detail, facts }: AppError): Finding {
+export function stopOf(check: CheckName, { code, message, detail, facts }: AppError): Stop {
   const remedy = typeof detail.remedy === 'string' ? detail.remedy : facts.remedy;
   return { check, outcome: 'stop', code, text: message, remedy, detail };
 }

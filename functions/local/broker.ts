@@ -107,6 +107,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
   const { dataDir, log, clock = systemClock, tenant = 'default', version } = options;
   const address = parseListenAddress(options.listen);
   const askedUrl = options.publicUrl === undefined ? undefined : parsePublicUrl(options.publicUrl);
+  const proxies = trustProxies(options.trustedProxies ?? []);
   await makePrivateDirectory(dataDir);
   const unlock = lockDirectory(dataDir);
   const stopping = new AbortController();
@@ -114,13 +115,13 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     unlock();
     throw error;
   });
-  const proxies = trustProxies(options.trustedProxies ?? []);
   const server = createTlsServer({ isShared: proxies.includes });
   let gateway: RequestListener = (_request, response) => {
     response.writeHead(503, { 'retry-after': '1' }).end();
   };
   server.on('request', (request, response) => gateway(request, response));
   const { store, ready } = await openStore(dataDir, clock, log).catch((error: unknown) => {
+    metrics.close();
     unlock();
     throw error;
   });
