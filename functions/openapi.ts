@@ -4,8 +4,10 @@ import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObj
 import { requiredRole } from '#control/access/caller.ts';
 import { catalogue } from '#control/events/catalogue.ts';
 import { cloudEventOf, type DeliveredType, typeName } from '#control/events/cloud-event.ts';
+import { refusalsOf } from '#functions/refusals.ts';
 import { namedFunctions } from '#functions/routes.ts';
 import type { AnyRoute } from '#functions/runtime/route.ts';
+import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import * as across from '#shared/schema/api/cross-tenant.ts';
 import * as eventTargets from '#shared/schema/api/event-targets.ts';
 import * as resources from '#shared/schema/api/resources.ts';
@@ -120,7 +122,22 @@ function parametersOf({ method, auth }: AnyRoute): Pick<ZodOpenApiOperationObjec
   return parameters.length === 0 ? {} : { parameters };
 }
 
+/** The problem document with the codes that this operation answers. */
+const problemOf = (refused: readonly ErrorCode[]): never =>
+  ({
+    'application/problem+json': {
+      schema: {
+        allOf: [
+          { $ref: '#/components/schemas/Problem' },
+          { type: 'object', properties: { code: { type: 'string', enum: refused } } },
+        ],
+      },
+    },
+  }) as never;
+
 function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObject {
+  const refused = refusalsOf(route);
+  const withStatus = (status: number): readonly ErrorCode[] => refused.filter((code) => codes[code].http === status);
   const answers = Object.entries(route.answers).map(
     ([status, { description, body, type = 'application/json', location }]) => [
       status,
@@ -157,19 +174,20 @@ function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObj
       ...(route.conditional && {
         412: {
           description: 'It has another version than If-Match says: read it again.',
-          content: { 'application/problem+json': { schema: resources.Problem } },
+          content: problemOf(withStatus(412)),
         },
       }),
       ...(isMetered(route) && {
         429: {
           description: 'Beyond the requests a minute of the tenant, or another limit (RFC 9457).',
           headers: { ...rateHeaders, ...headerRefs('Retry-After') },
-          content: { 'application/problem+json': { schema: resources.Problem } },
+          content: problemOf(withStatus(429)),
         },
       }),
       default: {
-        description: 'What went wrong, with a stable code (RFC 9457).',
-        content: { 'application/problem+json': { schema: resources.Problem } },
+        description:
+          'What went wrong (RFC 9457). `code` is one of these; later versions of the API may add codes, which mean what their status means.',
+        content: problemOf(refused),
       },
     },
   };

@@ -2,6 +2,7 @@
 import type * as z from 'zod';
 import type { AgentCaller, Caller, OperatorCaller, Permission } from '#control/access/caller.ts';
 import type { SignedRequest } from '#control/model/cluster.ts';
+import type { ErrorCode } from '#shared/errors/codes.ts';
 
 export interface Reply {
   readonly status?: number;
@@ -42,6 +43,8 @@ export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.Zod
       }
     >
   >;
+  /** Codes of its use case. Those that follow from the other fields are added by `functions/refusals.ts`. */
+  readonly refusals?: readonly ErrorCode[];
   /** POST with an API key: absent means the answer is kept for repeats; `secret` means it must not be stored. */
   readonly answerHolds?: 'secret';
   /** Heeds If-Match. */
