@@ -19,7 +19,7 @@ import { systemClock } from '#shared/ports/system-clock.ts';
 import { startAdmission } from './admission/admission.ts';
 import { callersOfNode } from './admission/callers.ts';
 import { createApiServerProxyController } from './api-proxy/controller.ts';
-import { createChannel } from './broker/broker.ts';
+import { createBrokerController } from './broker/broker.ts';
 import { type AgentConfig, loadAgentConfig } from './config.ts';
 import { countPeers } from './metrics/peers.ts';
 import { countClient, countControllers, countProcess } from './metrics/process.ts';
@@ -168,7 +168,7 @@ interface Lead {
   readonly upstream: { readonly host: string; readonly port: number };
 }
 
-/** Everything of which there must be one: controllers, virtual nodes, the channel to the broker. */
+/** Everything of which there must be one: controllers, virtual nodes, the connection to the broker. */
 async function lead(
   { config, cluster, log, apiServerCa, upstream, registry, servedNode }: Lead,
   signal: AbortSignal,
@@ -234,7 +234,7 @@ async function lead(
     }),
     ...(providers ? createStorageControllers({ ...common, providers }) : []),
   ];
-  const channel = createChannel({
+  const brokerController = createBrokerController({
     ...common,
     metrics,
     privateKey,
@@ -242,8 +242,8 @@ async function lead(
     config: { systemNamespace, agentVersion: version, apiServerUrl: config.apiServerUrl, apiServerCa },
   });
   for (const controller of controllers) controller.measure(metrics);
-  countPeers(registry, cluster.caches, () => channel.broker(), signal);
-  await Promise.all([...controllers.map((controller) => controller.run(signal)), channel.run(signal)]);
+  countPeers(registry, cluster.caches, () => brokerController.broker(), signal);
+  await Promise.all([...controllers.map((controller) => controller.run(signal)), brokerController.run(signal)]);
 }
 
 async function connect(config: AgentConfig): Promise<ClusterConnection> {

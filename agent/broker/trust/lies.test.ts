@@ -14,7 +14,7 @@ import type { ClusterFacts, DesiredSet } from '#shared/schema/protocol/agent-pro
 import { countOf } from '#test/harness/cases.ts';
 import { RememberingCluster } from '#test/harness/remembering-cluster.ts';
 import { createDesiredState } from '../sync/apply-desired.ts';
-import { channelCaches } from '../sync/watched-objects.ts';
+import { brokerCaches } from '../sync/watched-objects.ts';
 import { anyLie, base64, factsOf, honest, lockOfRome, manifestsFor, milan, rome, truth } from '../testing/lies.ts';
 import { createPeerTrust } from './peer-trust.ts';
 
@@ -44,7 +44,7 @@ function world() {
     cluster.objects.filter(
       ({ kind, metadata }) => kind !== 'TrustedPeer' && `${metadata.namespace}${metadata.name}`.includes('naples'),
     );
-  const caches = channelCaches(cluster.cluster.caches);
+  const caches = brokerCaches(cluster.cluster.caches);
   const trust = createPeerTrust({
     cluster: cluster.cluster,
     clusterId: 'rome',
