@@ -18,6 +18,15 @@ export interface Reply {
  */
 export type Auth = 'none' | 'key' | 'operator' | 'agent' | 'enroll';
 
+export interface Deprecation {
+  /** RFC 3339: since when there is something better. */
+  readonly since: string;
+  /** RFC 3339: from when on it answers 404; at least a year later. */
+  readonly until: string;
+  /** What to use, in a few words. */
+  readonly instead: string;
+}
+
 export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
   /** `/v1/clusters/{cluster}`, as the gateway writes it. */
@@ -49,6 +58,8 @@ export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.Zod
   readonly answerHolds?: 'secret';
   /** Heeds If-Match. */
   readonly conditional?: true;
+  /** The operation goes away: answers say so (RFC 9745, RFC 8594), and so does the OpenAPI document. */
+  readonly deprecated?: Deprecation;
   /** Of a body, in bytes; default 256 KiB, for agents what the cloud takes. */
   readonly maxBodyBytes?: number;
 }
