@@ -34,7 +34,7 @@ const builder =
     return buildGoProgram({ name, source: { module }, flags, about, expectedSeconds, minimumGo: '1.25.0' }, options);
   };
 
-const buildRegistry = builder({
+export const buildRegistry = builder({
   name: 'registry',
   module: 'github.com/distribution/distribution/v3/cmd/registry@v3.1.2',
   about: 'a container registry for tests',
