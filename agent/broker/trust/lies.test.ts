@@ -20,6 +20,8 @@ import { createPeerTrust } from './peer-trust.ts';
 
 const signal = new AbortController().signal;
 const lies = countOf(10_000, 800);
+/** Of 800 lies one in a hundred or fewer happens to be the truth: by this seed 13 do, so that whether any does is no luck. */
+const seed = countOf(0, 6) === 0 ? {} : { seed: 6 };
 const perWorld = 8;
 
 const emptyFacts = {
@@ -143,7 +145,7 @@ describe('a broker that lies', () => {
         expect(here.sets.observed().find(({ peering }) => peering === 'pe_honest')?.refusals).toEqual([]);
         expect(versionsIn(here)).toEqual([newest, newest, newest]);
       }),
-      { numRuns: lies / perWorld },
+      { numRuns: lies / perWorld, ...seed },
     );
     expect(told).toBeGreaterThanOrEqual(lies);
     // Lies that happen to be the truth were among them: the generator reaches the inside.
