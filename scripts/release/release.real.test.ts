@@ -88,7 +88,8 @@ describe('a release', () => {
     rmSync(path.join(clone, 'forgotten.txt'));
   });
 
-  test('has checksums that are right, signed, and descriptions that name them', async () => {
+  // It compresses both architectures of the image.
+  test('has checksums that are right, signed, and descriptions that name them', { timeout: 600_000 }, async () => {
     const out = path.join(scratch, 'out');
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const url = 'https://example.test/v';
