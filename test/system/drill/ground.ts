@@ -10,7 +10,7 @@ import type { DrillGround } from './fault.ts';
 const namespace = 'shop';
 
 /** Of a stage whose clusters are peered. */
-export async function groundOf(stage: Stage): Promise<DrillGround> {
+async function groundOf(stage: Stage): Promise<DrillGround> {
   const dir = path.join(stage.world.stateDir, 'drill');
   mkdirSync(dir, { recursive: true });
   await stage.createNamespace(namespace);
