@@ -115,7 +115,7 @@ function otherAccount(input: TrustInput): string | undefined {
     : `${set.peer} was known as a cluster of account ${before} and now is of ${stated}; ${forget(set.peer)}`;
 }
 
-/** Why nothing may be applied whatever was announced: the account is another one, or the key by which the peer is known is not its own. */
+/** Why nothing may be applied regardless of what was announced: the account is another one, or the key by which the peer is known is not its own. */
 function contradiction(input: TrustInput, announcement: Announcement | undefined): TrustDecision | undefined {
   const { set, known, modes } = input;
   const { status = {}, spec } = known ?? {};

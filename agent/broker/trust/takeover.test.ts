@@ -115,7 +115,7 @@ describe('a key that was trusted on first use', () => {
     expect((await rome.peer()).status).toMatchObject({ trustedBy: 'Object', fingerprint: right.fingerprint });
   });
 
-  test('gives way to one that a lock key signed, and never comes back, whatever the broker presents then', async () => {
+  test('gives way to one that a lock key signed, and never comes back, also where the broker presents it again', async () => {
     const rome = world(['Lock', 'FirstUse']);
     await rome.tell(presented(wrong, 'pe_1'));
     rome.lock(admin);
