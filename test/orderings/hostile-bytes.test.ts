@@ -204,7 +204,7 @@ const acceptKey = (key: string) =>
   createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
 
 test('an agent outlives a broker whose WebSocket speaks no WebSocket, and rings for nothing but rings', async () => {
-  let say = Buffer.alloc(0);
+  let say: Buffer = Buffer.alloc(0);
   let spoken = 0;
   const sockets = new Set<Duplex>();
   const broker: Server = createServer((_request, response) => response.writeHead(404).end());
@@ -217,7 +217,7 @@ test('an agent outlives a broker whose WebSocket speaks no WebSocket, and rings 
       `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
     );
     socket.write(say);
-    // Whatever it was, the connection ends after it: the agent comes again.
+    // The connection ends after each: the agent comes again.
     socket.end();
     spoken += 1;
   });
