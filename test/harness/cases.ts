@@ -6,6 +6,7 @@ export const filesWithCases = [
   'agent/offloading/consumer/virtual-node/resilience.real.test.ts',
   'agent/offloading/offloading-interrupted.real.test.ts',
   'agent/storage/interrupted.real.test.ts',
+  'scripts/agent-kit/kit.real.test.ts',
   'scripts/gen/chart/templates.real.test.ts',
   'test/system/declarative/gitops.real.test.ts',
   'test/system/leaving/leaving.real.test.ts',
