@@ -234,7 +234,7 @@ function createRun({ proxy, broker, command, stateDir, note }: RunDeps) {
       },
     ],
     [
-      'waits as long as Retry-After says when the broker is busy, and signs anew',
+      'waits as long as Retry-After says when the broker is busy, and signs once more',
       async () => {
         const seconds = 3;
         proxy.spoil((exchange) => isTo('/v1/agent/observed', exchange), { do: 'busy', retryAfterSeconds: seconds });

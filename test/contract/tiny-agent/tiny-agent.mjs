@@ -61,7 +61,7 @@ if (joinToken !== undefined) {
 }
 if (state === undefined) throw new Error('there is neither a join token nor a state of an earlier start');
 
-/** Signed anew each time. */
+/** A fresh signature each time. */
 function authorization(method, at, body) {
   const now = Math.floor(Date.now() / 1000);
   const claims = {
