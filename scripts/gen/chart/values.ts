@@ -85,7 +85,7 @@ labels: {}
 # Most that all consumers together get, in percent of what the own pods of the cluster leave free.
 sharePercent: ${defaultSharePercent}
 
-# What consumers get to reach the API server: auto, certificate or token. Absent: certificate.
+# What consumers get to reach the API server: certificate, token (where the cluster signs no certificates), or auto, what the agent finds. Absent: auto.
 # credentials: token
 
 # Serve metrics on every process: authenticated or open; false: none.
