@@ -16,7 +16,6 @@ export const filesWithCases = [
   'control/peerings/state-machine/decide.test.ts',
   'functions/api/isolation.test.ts',
   'scripts/gen/chart/templates.real.test.ts',
-  'test/contract/openapi-conformance.real.test.ts',
   'test/orderings/hostile-reviews.test.ts',
   'test/system/console/pages.real.test.ts',
   'test/system/declarative/gitops.real.test.ts',
