@@ -14,6 +14,7 @@ import {
   persistentVolumes,
   pods,
 } from '#shared/domain/core-kinds.ts';
+import { volumeFinalizer } from '#shared/domain/storage-keys.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
@@ -139,6 +140,22 @@ test('B108 a claim for a node of this cluster gets a real claim in liqo-storage 
     const left = await world.consumer.api.list(persistentVolumeClaims, { namespace: 'liqo-storage' });
     return left.length === 0 && !(await world.consumer.api.get(persistentVolumes, { name: `pvc-${uid}` }));
   });
+});
+
+test('a volume that an agent let go as it was taken out of the cluster is held again by the next one', async () => {
+  await makeClaim('let-go', 'worker');
+  const volume = await volumeOf(await bound('let-go'));
+  const others = volume.metadata.finalizers?.filter((name) => name !== volumeFinalizer);
+  const patch = { metadata: { finalizers: others } };
+  await world.consumer.api.mergePatch(persistentVolumes, { name: volume.metadata.name }, patch);
+  await eventually('its finalizer', async () =>
+    (await volumeOf(await bound('let-go'))).metadata.finalizers?.includes(volumeFinalizer),
+  );
+  await removeClaim('let-go');
+  await eventually(
+    'it goes with its claim',
+    async () => !(await world.consumer.api.get(persistentVolumes, { name: volume.metadata.name })),
+  );
 });
 
 test('B106 a claim for a virtual node is bound at its provider, in the class that it offers, and says how it is there', async () => {
