@@ -20,7 +20,6 @@ export const filesWithCases = [
   'scripts/agent-kit/kit.real.test.ts',
 >>>>>>> ready/brk
   'scripts/gen/chart/templates.real.test.ts',
-  'test/contract/openapi-conformance.real.test.ts',
   'test/orderings/hostile-reviews.test.ts',
   'test/system/console/pages.real.test.ts',
   'test/system/declarative/gitops.real.test.ts',
