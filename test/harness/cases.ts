@@ -13,12 +13,9 @@ export const filesWithCases = [
   'agent/pki/hostile-requests.test.ts',
   'agent/pki/sealed-token.test.ts',
   'agent/storage/interrupted.real.test.ts',
-<<<<<<< HEAD
   'control/peerings/state-machine/decide.test.ts',
   'functions/api/isolation.test.ts',
-=======
   'scripts/agent-kit/kit.real.test.ts',
->>>>>>> ready/brk
   'scripts/gen/chart/templates.real.test.ts',
   'test/orderings/hostile-reviews.test.ts',
   'test/system/console/pages.real.test.ts',
