@@ -9,6 +9,7 @@ import { completionCommand } from './commands/completion.ts';
 import { cordonCommand, drainCommand, uncordonCommand } from './commands/cordon.ts';
 import { describeCommand } from './commands/describe.ts';
 import { directoryCommand } from './commands/directory.ts';
+import { doctorCommand } from './commands/doctor.ts';
 import { eventTargetCommand } from './commands/event-target.ts';
 import { deleteCommand, generateCommand } from './commands/generate.ts';
 import { getCommand } from './commands/get.ts';
@@ -30,6 +31,7 @@ import { requestsCommand } from './commands/requests.ts';
 import { rotateKeyCommand } from './commands/rotate-key.ts';
 import { sliceCommand } from './commands/slice.ts';
 import { statusCommand } from './commands/status.ts';
+import { supportBundleCommand } from './commands/support-bundle.ts';
 import { tenantCommand } from './commands/tenant.ts';
 import { trustCommand } from './commands/trust.ts';
 import { uninstallCommand } from './commands/uninstall.ts';
@@ -92,6 +94,8 @@ export function createProgram(io: CliIo): Command {
     .addCommand(uncordonCommand(io))
     .addCommand(drainCommand(io))
     .addCommand(statusCommand(io))
+    .addCommand(doctorCommand(io))
+    .addCommand(supportBundleCommand(io))
     .addCommand(getCommand(io))
     .addCommand(describeCommand(io))
     .addCommand(inviteCommand(io))

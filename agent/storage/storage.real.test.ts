@@ -1,7 +1,7 @@
 /** Claims of a virtual class on two API servers: bound here and at the provider, grown, taken down and kept. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from '#agent/offloading/consumer/virtual-node/controller.ts';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { typeOf } from '#cli/install/apply.ts';
 import { storageManifests } from '#cli/install/storage-manifests.ts';
@@ -28,7 +28,7 @@ import {
   startOffloadingClusters,
   tenantNamespace,
 } from '#test/harness/offloading-clusters.ts';
-import { playVolumes } from '#test/harness/volume-player.ts';
+import { provisionVolumes, recordsDriver, type VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
 import { ReachableProviders } from './providers/reachable-providers.ts';
 import { createStorageControllers } from './storage.ts';
 
@@ -37,14 +37,15 @@ const end = new AbortController();
 const selected = 'volume.kubernetes.io/selected-node';
 let world: OffloadingClusters;
 let running: Promise<unknown>;
-let there: { makes: boolean };
+let here: VolumeProvisioner;
+let there: VolumeProvisioner;
 
 beforeAll(async () => {
   world = await startOffloadingClusters(['shop']);
   const { consumer, provider } = world;
   await consumer.api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } } as never);
-  await playVolumes(consumer, 'disk', end.signal);
-  there = await playVolumes(provider, 'fast', end.signal, { waitsForNode: false });
+  here = await provisionVolumes(consumer, { className: 'disk', isDefault: false, waitsForNode: true });
+  there = await provisionVolumes(provider, { className: 'fast', isDefault: false });
   for (const object of storageManifests({ className: 'liqo', isDefault: false }))
     await consumer.api.apply(typeOf(object), object, { fieldManager: 'isthmus-cli' });
   const providers = new ReachableProviders();
@@ -57,7 +58,7 @@ beforeAll(async () => {
       podIp: '127.0.0.1',
       kubeletPortBase: 11_250,
       systemNamespace: 'liqo',
-      connectPeer: createConnectProvider(deps),
+      connectPeer: createConnectCluster(deps),
     }),
   ];
   running = Promise.all(controllers.map((one) => one.run(end.signal)));
@@ -66,6 +67,7 @@ beforeAll(async () => {
   await eventually('the Node', () => consumer.api.get(nodes, { name: 'vn1' }));
 }, 900_000);
 afterAll(async () => {
+  await Promise.all([here?.stop(), there?.stop()]);
   end.abort();
   await running;
   await world?.stop();
@@ -123,7 +125,8 @@ test('B108 a claim for a node of this cluster gets a real claim in liqo-storage 
   });
   const volume = await volumeOf(found);
   expect(volume.metadata.name).toBe(`pvc-${uid}`);
-  expect(volume.spec).toMatchObject({ volumeMode: 'Block', hostPath: { path: `/played/${real?.metadata.uid}` } });
+  const csi = { driver: recordsDriver, volumeHandle: `pvc-${real?.metadata.uid}` };
+  expect(volume.spec).toMatchObject({ volumeMode: 'Block', csi });
   expect(volume.spec?.nodeAffinity?.required?.nodeSelectorTerms).toEqual([
     {
       matchExpressions: [
