@@ -31,6 +31,7 @@ import { requestsCommand } from './commands/requests.ts';
 import { rotateKeyCommand } from './commands/rotate-key.ts';
 import { sliceCommand } from './commands/slice.ts';
 import { statusCommand } from './commands/status.ts';
+import { supportBundleCommand } from './commands/support-bundle.ts';
 import { tenantCommand } from './commands/tenant.ts';
 import { trustCommand } from './commands/trust.ts';
 import { uninstallCommand } from './commands/uninstall.ts';
@@ -94,6 +95,7 @@ export function createProgram(io: CliIo): Command {
     .addCommand(drainCommand(io))
     .addCommand(statusCommand(io))
     .addCommand(doctorCommand(io))
+    .addCommand(supportBundleCommand(io))
     .addCommand(getCommand(io))
     .addCommand(describeCommand(io))
     .addCommand(inviteCommand(io))

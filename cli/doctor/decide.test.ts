@@ -182,6 +182,10 @@ const faults: readonly Fault[] = [
     says: 'agent_refused',
     make: (rome) => {
       rome.status.agent.status.readyReplicas = 0;
+      rome.ownPods.shift();
+      rome.nodes = [
+        { ...rome.nodes[0], metadata: { ...rome.nodes[0].metadata, labels: { 'kubernetes.io/os': 'windows' } } },
+      ];
       rome.events.push({
         type: 'Warning',
         reason: 'FailedCreate',
@@ -370,8 +374,16 @@ function withFaults(chosen: readonly Fault[]): DoctorFacts {
 
 /** Causes whose faults change the same object, so that of each line one at a time can be made. */
 const sameObject: readonly (readonly CauseCode[])[] = [
-  ['agent_image', 'agent_unscheduled', 'agent_crashes', 'node_process_missing'],
-  ['agent_missing', 'agent_stopped', 'agent_refused', 'second_agent'],
+  [
+    'agent_image',
+    'agent_refused',
+    'agent_unscheduled',
+    'agent_crashes',
+    'node_process_missing',
+    'agent_missing',
+    'agent_stopped',
+    'second_agent',
+  ],
   ['webhook_gone', 'webhook_untrusted', 'webhook_unreachable'],
   ['gateway_missing', 'link_keys', 'link_endpoint', 'link_silent', 'link_one_way', 'link_lossy'],
   ['gateway_down', 'traffic_policy'],

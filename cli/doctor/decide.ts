@@ -75,7 +75,7 @@ function warningsLeft(views: readonly View[], found: readonly Finding[]): Findin
         at: cluster,
         text: `${cluster} warns: ${first}`,
         evidence: warnings,
-        todo: `\`isthmus status ${kubectl.replace(/^kubectl /, '')}\`, and \`isthmus support-bundle\` for those who help`,
+        todo: `\`isthmus status ${kubectl.replace(/^kubectl /, '')}\`, and \`isthmus support-bundle\` for a helper`,
       },
     ];
   });

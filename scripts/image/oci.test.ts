@@ -6,9 +6,9 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCommand } from '#scripts/setup/run-command.ts';
+import { readTar } from '#shared/archive/tar.ts';
 import { type Compression, uncompressed } from './compression.ts';
 import { buildImage, buildIndex, type ImageFile, type ImageSpec, imageTar } from './oci.ts';
-import { readTar } from './tar.ts';
 
 const text = (content: string): Buffer => Buffer.from(content);
 const name = 'isthmus.test/sample:1';

@@ -1,8 +1,8 @@
 /** Writes container images without a container engine: the same files and settings always give the same bytes. */
 import { createHash } from 'node:crypto';
+import { type TarEntry, writeTar } from '#shared/archive/tar.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Compression } from './compression.ts';
-import { type TarEntry, writeTar } from './tar.ts';
 
 export type Architecture = 'amd64' | 'arm64';
 

@@ -1,8 +1,9 @@
 /** Pushes an image that was saved as a tar: its blobs, then the manifests that name them, last the tag. */
+
+import { readTar } from '#shared/archive/tar.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Descriptor, digestOf, mediaTypes } from './oci.ts';
 import type { Registry } from './registry.ts';
-import { readTar } from './tar.ts';
 
 export interface Layout {
   /** What the tar is of: an index or a manifest. */

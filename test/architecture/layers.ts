@@ -14,7 +14,7 @@ const line = (room: string, ...folders: readonly string[]): Layer =>
 const shared: readonly Layer[] = [
   line('shared', 'errors', 'domain', 'ports'),
   line('shared/schema', 'protocol', 'definition', 'api', 'isthmus', 'liqo', ''),
-  line('shared', 'async', 'api-client', 'metrics'),
+  line('shared', 'async', 'api-client', 'metrics', 'archive'),
 ];
 
 const kube: readonly Layer[] = [
@@ -129,7 +129,20 @@ const cli: readonly Layer[] = [
   line('cli', 'output'),
   line('cli', 'cluster'),
   line('cli', 'platform'),
-  line('cli', 'broker', 'install', 'preflight', 'gitops', 'lock', 'network-test', 'offload', 'peerings', 'status', 'doctor'),
+  line(
+    'cli',
+    'broker',
+    'install',
+    'preflight',
+    'gitops',
+    'lock',
+    'network-test',
+    'offload',
+    'peerings',
+    'status',
+    'doctor',
+    'support',
+  ),
   line('cli', 'commands'),
   line('cli', ''),
 ];

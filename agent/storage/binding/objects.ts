@@ -8,6 +8,7 @@ import {
   type RemoteClaim,
   remoteVolumeDriver,
   storageNamespace,
+  volumeFinalizer,
   volumeHandle,
 } from '#shared/domain/storage-keys.ts';
 import {
@@ -17,7 +18,6 @@ import {
   requestOf,
   selectedNode,
   unpublished,
-  volumeFinalizer,
   volumeNameOf,
 } from '../model/claims.ts';
 import type { Target } from './target.ts';

@@ -162,7 +162,12 @@ export const refusedPods: Rule = (view) => {
       all.now - timeOf(event) < recentMs &&
       short.some(
         ({ name, namespace }) =>
-          event.metadata.namespace === namespace && (event.involvedObject.name ?? '').startsWith(name),
+          event.metadata.namespace === namespace &&
+          (event.involvedObject.name ?? '').startsWith(name) &&
+          // Where there is a pod, an older refusal is over, and the pod itself says what is wrong.
+          !facts.ownPods.some(
+            (pod) => current(pod) && pod.metadata.namespace === namespace && pod.metadata.name.startsWith(name),
+          ),
       ),
   );
   const [first] = refusals;

@@ -4,4 +4,4 @@ import { askingFaults, installationFaults } from './faults/installation.ts';
 import { networkFaults } from './faults/network.ts';
 import { workloadFaults } from './faults/workload.ts';
 
-export const faults: readonly Fault[] = [...askingFaults, ...workloadFaults, ...installationFaults, ...networkFaults];
+export const faults: readonly Fault[] = [...askingFaults, ...workloadFaults, ...networkFaults, ...installationFaults];
