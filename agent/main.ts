@@ -233,7 +233,7 @@ async function lead(
       systemNamespace,
       ...(providers && { providers }),
     }),
-    ...(providers ? createStorageControllers({ ...common, providers }) : []),
+    ...(providers ? createStorageControllers({ ...common, providers, systemNamespace, podName: config.podName }) : []),
   ];
   const channel = createChannel({
     ...common,

@@ -28,6 +28,7 @@ import {
   type Stage,
 } from '../world/stage.ts';
 import { container, pod } from '../world/workloads.ts';
+import { describeMoves } from './moves.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-under-test') };
 /** While writing a test: `ISTHMUS_KEEP_WORLD=1` leaves everything running, and the next run starts from it. */
@@ -313,6 +314,8 @@ describe('the replicas of a StatefulSet over both clusters', () => {
     await Promise.all(replicas.map((name) => kubectl(consumer, '-n', shop, 'wait', '--for=delete', `pod/${name}`)));
   });
 });
+
+describeMoves(() => stage);
 
 describe('what a volume at the provider holds', () => {
   const listed = /rome +shop\/far +64Mi? +loop +Kept/;
