@@ -24,20 +24,24 @@ const actors = {
 } as const satisfies Record<string, (world: MovingWorld) => void>;
 type Actor = keyof typeof actors;
 
-/** Often what makes things go on, seldom what disturbs. */
-const anyActor = fc.oneof(
-  { weight: 6, arbitrary: fc.constantFrom<Actor>('think', 'act') },
-  { weight: 8, arbitrary: fc.constantFrom<Actor>('statefulSet', 'bind', 'place', 'end', 'write', 'copy') },
-  { weight: 2, arbitrary: fc.constantFrom<Actor>('later', 'crash', 'breakOff', 'blind') },
+const fair: readonly Actor[] = ['think', 'act', 'statefulSet', 'bind', 'place', 'end', 'write', 'copy'];
+
+const disturbance = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom<Actor>('blind', 'crash', 'breakOff') },
+  { weight: 2, arbitrary: fc.constant<Actor>('later') },
   { weight: 1, arbitrary: fc.constantFrom<Actor>('abort', 'confirm', 'undo', 'undoWithout') },
 );
+/** Nearly every actor gets its turn in each round, in any order: an agent that acts before it thinks writes what it decided a round ago. */
+const anyRound = fc
+  .tuple(fc.shuffledSubarray([...fair], { minLength: 5 }), fc.option(disturbance, { freq: 2, nil: undefined }))
+  .map(([turns, disturbed]): Actor[] => [...(disturbed ? [disturbed] : []), ...turns]);
+const rounds = (maxLength: number) => fc.array(anyRound, { maxLength }).map((all) => all.flat());
 
-const fair: readonly Actor[] = ['think', 'act', 'statefulSet', 'bind', 'place', 'end', 'write', 'copy'];
 const resting = new Set(['Undoable', 'Confirmed', 'Undone', 'Aborted']);
 
 /** Everything gets its turn until the move rests. */
 function settle(world: MovingWorld): string {
-  for (let turn = 0; turn < 400; turn++) {
+  for (let turn = 0; turn < 200; turn++) {
     for (const actor of fair) actors[actor](world);
     world.nowMs += 500;
   }
@@ -103,7 +107,7 @@ test('a mover that fails three times ends the move, and the pod goes on where it
 
 test('whatever ends, fails, comes late or is ordered at any moment, no acknowledged line is lost, and every volume has an owner or a record', () => {
   fc.assert(
-    fc.property(fc.array(anyActor, { maxLength: 400 }), (schedule) => {
+    fc.property(rounds(120), (schedule) => {
       const world = new MovingWorld();
       for (const actor of schedule) actors[actor](world);
       const phase = settle(world);
@@ -116,19 +120,18 @@ test('whatever ends, fails, comes late or is ordered at any moment, no acknowled
 
 test('a VolumeMove that is deleted at any moment leaves the claim with one of the two volumes, whole', () => {
   fc.assert(
-    fc.property(fc.array(anyActor, { maxLength: 250 }), (schedule) => {
+    fc.property(rounds(80), (schedule) => {
       const world = new MovingWorld();
       for (const actor of schedule) actors[actor](world);
-      const { from } = world.move?.status ?? {};
-      const wasSwitched = world.move?.status?.phase === 'Undoable' || world.move?.status?.phase === 'Switching';
       world.remove();
       expect(settle(world)).toBe('gone');
       expect(world.faults).toEqual([]);
       expect([...world.pods.keys()]).toEqual(['app-0']);
       expect([...world.claims.keys()]).toEqual([claimName]);
-      // A volume that nobody told to delete stays, Retain, as its PersistentVolume says.
-      if (!wasSwitched) return;
-      expect(from === undefined).toBe(false);
+      // to delete stays, Retain, as its PersistentVolume says.
+      const bound = world.claims.get(claimName)?.spec?.volumeName;
+      const left = [...world.volumes.values()].filter(({ volume }) => volume.metadata.name !== bound);
+      expect(left.map(({ volume }) => volume.spec?.persistentVolumeReclaimPolicy)).toEqual(left.map(() => 'Retain'));
     }),
     { numRuns: 150 },
   );

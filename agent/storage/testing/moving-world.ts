@@ -307,12 +307,12 @@ export class MovingWorld {
       );
       const wanted = claim.spec?.volumeName;
       if (reserved && (wanted === undefined || wanted === reserved.volume.metadata.name))
-        return this.#bound(claim, reserved, uid);
+        return void this.#bound(claim, reserved, uid);
       if (wanted !== undefined) continue;
       const placed = [...this.pods.values()].find((pod) => usesClaim(pod, name) && !isHeldBack(pod));
       // The StatefulSet's own claim has no node as long as its pod is held back; placed at last, it would begin empty.
       if (placed)
-        return this.#bound(
+        return void this.#bound(
           claim,
           this.#makeVolume(`pvc-${uid}`, { namespace, name, uid }, name === claimName ? 'local' : 'milan'),
           uid,
@@ -396,7 +396,7 @@ export class MovingWorld {
     if (fetch === undefined || this.move === undefined) return;
     const from = this.#lines(claimName);
     const to = this.#lines(stagingName(this.move));
-    if (!sends || fails || !from || !to) return this.#ended(fetch, { ok: false, error: 'it broke off' });
+    if (!sends || fails || !from || !to) return void this.#ended(fetch, { ok: false, error: 'it broke off' });
     to.clear();
     for (const line of from) to.add(line);
     const isFinal = fetch.metadata.name.endsWith('-final');
