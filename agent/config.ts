@@ -1,6 +1,11 @@
 /** The agent's configuration: read from the environment once, checked, with real units. */
 import * as z from 'zod';
-import { type CredentialSetting, credentialSettings, credentialVariable } from '#shared/domain/credential-setting.ts';
+import {
+  type CredentialSetting,
+  credentialSettings,
+  credentialVariable,
+  defaultCredentials,
+} from '#shared/domain/credential-setting.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { ClusterId } from '#shared/schema/protocol/agent-protocol.ts';
 import { type MetricsSettings, metricsSettings } from './metrics/settings.ts';
@@ -28,7 +33,7 @@ const Env = z.object({
     .min(600)
     .default(7 * 24 * 3600),
   /** What consumers get: a certificate, a token where the cluster signs no certificates, or what the agent finds that it can give. */
-  [credentialVariable]: z.enum(credentialSettings).default('certificate'),
+  [credentialVariable]: z.enum(credentialSettings).default(defaultCredentials),
   /** After so long, pods that are being deleted on a node that is not ready are deleted by force; 0: never. */
   ISTHMUS_NODE_FAILURE_SECONDS: z.coerce.number().int().min(0).default(0),
   ISTHMUS_KUBELET_PORT_BASE: z.coerce.number().int().min(1024).max(65_000).default(11_250),

@@ -171,7 +171,7 @@ describe('a release of the chart', () => {
     expect(await kube.get(configMaps, { namespace: 'liqo', name: 'liqo-clusterid-configmap' })).toMatchObject({
       data: { CLUSTER_ID: 'rome' },
     });
-    expect([await image(), await share()]).toEqual(['isthmus.test/agent:1', 50]);
+    expect([await image(), await share()]).toEqual(['isthmus.test/agent:1', 90]);
   }, 120_000);
 
   test('is upgraded: changed values arrive, what is no longer asked for goes', async () => {
@@ -186,7 +186,7 @@ describe('a release of the chart', () => {
   test('is rolled back to what it was', async () => {
     const { code, stderr } = await helm('rollback', release, '1');
     expect(code, stderr).toBe(0);
-    expect([await image(), await share()]).toEqual(['isthmus.test/agent:1', 50]);
+    expect([await image(), await share()]).toEqual(['isthmus.test/agent:1', 90]);
     expect(await metricsService()).toBeDefined();
     expect(await missing(await released())).toEqual([]);
   }, 120_000);

@@ -4,10 +4,20 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as yaml from 'yaml';
+import { buildCertificateRequest } from '#agent/pki/certificate-request.ts';
+import { generateClusterKeys } from '#agent/pki/cluster-keys.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
-import { clusterRoleBindings, clusterRoles, namespaces, nodes, serviceAccounts } from '#shared/domain/core-kinds.ts';
-import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
+import {
+  certificateSigningRequests,
+  clusterRoleBindings,
+  clusterRoles,
+  namespaces,
+  nodes,
+  pods,
+  serviceAccounts,
+} from '#shared/domain/core-kinds.ts';
+import type { KubeObject, Pod, ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -16,6 +26,7 @@ import { waitUntilStable } from '#test/harness/wait-until-stable.ts';
 import { everything } from '#test/system/world/inventory.ts';
 import { capturedIo, isthmus, type Ran } from './captured-io.ts';
 import { type KubeClient, openCluster } from './cluster/open.ts';
+import { signedByCluster } from './gitops/client-certificate.ts';
 import type { CheckReport, Finding } from './preflight/findings.ts';
 
 let dir: string;
@@ -100,6 +111,7 @@ describe('isthmus check', () => {
       text: expect.stringContaining('baseline:latest'),
     });
     expect(of(report, 'ranges')?.text).toContain('10.200.0.0/16');
+    expect(of(report, 'credentials')).toMatchObject({ outcome: 'unknown' });
     expect(await inventory()).toEqual(before);
   }, 60_000);
 
@@ -120,6 +132,42 @@ describe('isthmus check', () => {
     const ignored = await check(' --internal-cidr 10.200.0.0/16 --ignore-check api-url');
     expect([ignored.code, ignored.err]).toEqual([2, expect.stringMatching(/overlaps --pod-cidr[\s\S]*invalid_input/)]);
   });
+
+  test('says which credentials consumers would get, by what the cluster has signed and what its controller manager is given', async () => {
+    const ofCredentials = async (more = ''): Promise<Finding | undefined> =>
+      of(reported(await check(`${reachable} -o json${more}`)), 'credentials');
+    const manager = { namespace: 'kube-system', name: 'kube-controller-manager-n1' };
+    await kube.create<Pod>(pods, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: manager,
+      spec: {
+        hostNetwork: false,
+        containers: [
+          { name: 'it', image: 'isthmus.test/none', command: ['kube-controller-manager', '--bind-address=::'] },
+        ],
+      },
+    });
+    expect(await ofCredentials()).toMatchObject({
+      outcome: 'adapted',
+      text: expect.stringMatching(
+        /^consumers get tokens: kube-controller-manager runs without --cluster-signing-key-file/,
+      ),
+    });
+    expect(await ofCredentials(' --credentials certificate')).toMatchObject({
+      outcome: 'stop',
+      remedy: expect.stringContaining('--credentials auto'),
+    });
+    await kube.delete(pods, manager);
+    const subject = { commonName: 'nobody', organization: 'isthmus.test' };
+    const request = buildCertificateRequest(subject, generateClusterKeys().privateKey);
+    await signedByCluster(capturedIo({}), kube, request, { name: 'signed-here', exact: true });
+    expect(await ofCredentials()).toMatchObject({
+      outcome: 'ok',
+      text: 'consumers get certificates: the signer signed signed-here',
+    });
+    await kube.delete(certificateSigningRequests, { name: 'signed-here' });
+  }, 60_000);
 
   test('tells a user without rights how to get them, and install changes nothing either', async () => {
     const tokens: ResourceType = { ...serviceAccounts, plural: 'serviceaccounts/default/token' };

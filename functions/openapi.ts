@@ -4,8 +4,10 @@ import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObj
 import { requiredRole } from '#control/access/caller.ts';
 import { catalogue } from '#control/events/catalogue.ts';
 import { cloudEventOf, type DeliveredType, typeName } from '#control/events/cloud-event.ts';
+import { refusalsOf } from '#functions/refusals.ts';
 import { namedFunctions } from '#functions/routes.ts';
 import type { AnyRoute } from '#functions/runtime/route.ts';
+import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import * as across from '#shared/schema/api/cross-tenant.ts';
 import * as eventTargets from '#shared/schema/api/event-targets.ts';
 import * as resources from '#shared/schema/api/resources.ts';
@@ -37,6 +39,11 @@ const components: Record<string, z.ZodType> = {
   ObservedBatch: protocol.ObservedBatch,
   DesiredAnswer: protocol.DesiredAnswer,
 };
+
+/**
+ * Of the API, by semantic versioning: the first number is the one in every path. docs/api.md says which changes count as what. SDKs have this version.
+ */
+const apiVersion = '1.0.0';
 
 type Params = NonNullable<NonNullable<ZodOpenApiOperationObject['requestParams']>['path']>;
 
@@ -76,6 +83,12 @@ const headers = {
   'Retry-After': { description: 'Seconds after which the request is admitted.', schema: { type: 'integer' } },
 } as const;
 
+/** Of deprecated operations alone: no component, since there may be none of those. */
+const goingHeaders = {
+  Deprecation: { description: 'Since when (RFC 9745): @ and seconds since 1970.', schema: { type: 'string' } },
+  Sunset: { description: 'When it will be gone (RFC 8594).', schema: { type: 'string' } },
+} as const;
+
 const headerRefs = (...names: readonly (keyof typeof headers)[]): Record<string, never> =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` } as never]));
 const rateHeaders = headerRefs('RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset');
@@ -106,6 +119,17 @@ function roleOf({ auth, permission }: AnyRoute): { 'x-required-role'?: string } 
   return { 'x-required-role': permission === undefined ? 'viewer' : requiredRole(permission) };
 }
 
+/** A deprecated operation says what to use instead. */
+function described({
+  description = '',
+  deprecated,
+}: AnyRoute): Pick<ZodOpenApiOperationObject, 'description' | 'deprecated'> {
+  const goes =
+    deprecated && `Deprecated since ${deprecated.since}, gone from ${deprecated.until} on: ${deprecated.instead}.`;
+  const text = [description, goes].filter((part) => part).join(' ');
+  return { ...(text !== '' && { description: text }), ...(deprecated && { deprecated: true }) };
+}
+
 /** Counts against a limit of the tenant. */
 const isMetered = ({ auth }: AnyRoute): boolean => auth === 'key' || auth === 'agent';
 
@@ -120,7 +144,22 @@ function parametersOf({ method, auth }: AnyRoute): Pick<ZodOpenApiOperationObjec
   return parameters.length === 0 ? {} : { parameters };
 }
 
-function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObject {
+/** The problem document with the codes that this operation answers. */
+const problemOf = (refused: readonly ErrorCode[]): never =>
+  ({
+    'application/problem+json': {
+      schema: {
+        allOf: [
+          { $ref: '#/components/schemas/Problem' },
+          { type: 'object', properties: { code: { type: 'string', enum: refused } } },
+        ],
+      },
+    },
+  }) as never;
+
+export function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObject {
+  const refused = refusalsOf(route);
+  const withStatus = (status: number): readonly ErrorCode[] => refused.filter((code) => codes[code].http === status);
   const answers = Object.entries(route.answers).map(
     ([status, { description, body, type = 'application/json', location }]) => [
       status,
@@ -130,6 +169,7 @@ function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObj
           ...(location && { Location: locationHeader }),
           ...(hasETag(body) && headerRefs('ETag')),
           ...(isMetered(route) && rateHeaders),
+          ...(route.deprecated && goingHeaders),
         }),
         ...(body && { content: { [type]: { schema: body } } }),
       },
@@ -138,7 +178,7 @@ function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObj
   return {
     operationId,
     summary: route.summary,
-    ...(route.description && { description: route.description }),
+    ...described(route),
     tags: [route.auth === 'agent' || route.auth === 'enroll' ? 'agent protocol' : (route.path.split('/')[2] ?? '')],
     security: security[route.auth],
     ...(route.permission && { 'x-isthmus-permission': route.permission }),
@@ -157,19 +197,20 @@ function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObj
       ...(route.conditional && {
         412: {
           description: 'It has another version than If-Match says: read it again.',
-          content: { 'application/problem+json': { schema: resources.Problem } },
+          content: problemOf(withStatus(412)),
         },
       }),
       ...(isMetered(route) && {
         429: {
           description: 'Beyond the requests a minute of the tenant, or another limit (RFC 9457).',
           headers: { ...rateHeaders, ...headerRefs('Retry-After') },
-          content: { 'application/problem+json': { schema: resources.Problem } },
+          content: problemOf(withStatus(429)),
         },
       }),
       default: {
-        description: 'What went wrong, with a stable code (RFC 9457).',
-        content: { 'application/problem+json': { schema: resources.Problem } },
+        description:
+          'What went wrong (RFC 9457). `code` is one of these; later versions of the API may add codes, which mean what their status means.',
+        content: problemOf(refused),
       },
     },
   };
@@ -228,7 +269,7 @@ export function openApiDocument(): object {
     openapi: '3.1.0',
     info: {
       title: 'Isthmus broker',
-      version: '1',
+      version: apiVersion,
       description:
         'Introduces Kubernetes clusters to each other. Errors are problem documents with a stable `code`; lists are paged by `cursor`; objects with a `version` have an ETag. Bodies are JSON in UTF-8, at most 256 KiB and 64 levels deep; unknown fields and unknown query parameters are refused. Requests count against the limits of the tenant: answers carry RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, and 429 comes with Retry-After. `x-required-role` is the least role that may call an operation.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },

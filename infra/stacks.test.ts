@@ -3,6 +3,12 @@ import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { cloudFunctions } from '#functions/catalogue.ts';
 import { CloudEnv } from '#functions/runtime/env.ts';
+import {
+  crossOriginAnswerHeaders,
+  crossOriginMethods,
+  crossOriginRequestHeaders,
+  crossOriginSeconds,
+} from '#shared/domain/cross-origin.ts';
 import { minutesOf } from './broker-stage.ts';
 import { idleCost, prices } from './rules/idle-cost.ts';
 import { type SynthesisedStage, synthesise } from './testing/synthesised.ts';
@@ -125,8 +131,20 @@ describe('the edge', () => {
     const [http] = ofType('AWS::ApiGatewayV2::Api', of).map(properties);
     expect(http).toMatchObject({
       DisableExecuteApiEndpoint: true,
-      CorsConfiguration: { AllowOrigins: ['https://portal.example.com'] },
+      // Without AllowCredentials, and with nothing for any other origin.
+      CorsConfiguration: {
+        AllowCredentials: false,
+        AllowOrigins: ['https://portal.example.com'],
+        AllowMethods: [...crossOriginMethods],
+        AllowHeaders: [...crossOriginRequestHeaders],
+        ExposeHeaders: [...crossOriginAnswerHeaders],
+        MaxAge: crossOriginSeconds,
+      },
     });
+    expect(ofType('AWS::ApiGatewayV2::Api', production).map((api) => properties(api).CorsConfiguration)).toEqual([
+      undefined,
+      undefined,
+    ]);
     const variables = properties(functionOf('channel-connect', of)).Environment as { Variables: object };
     expect(variables.Variables).toMatchObject({
       BROKER_URL: 'https://broker.example.com',

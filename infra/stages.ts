@@ -1,5 +1,6 @@
 /** What differs between deployments, all of it. Stacks choose nothing by stage name; they read these values. */
 import * as z from 'zod';
+import { isOrigin } from '#shared/domain/cross-origin.ts';
 
 const days = z.int().min(1).max(3_653);
 
@@ -36,7 +37,9 @@ export const StageSettings = z.strictObject({
   /** Requests per second of the whole stage, and how many may come at once. Limits per tenant are the broker's own. */
   throttle: z.strictObject({ perSecond: z.int().min(1), burst: z.int().min(1) }),
   /** Where portals in a browser run; empty: no cross-origin requests. */
-  corsOrigins: z.array(z.url()),
+  corsOrigins: z.array(
+    z.string().refine(isOrigin, 'must be an origin as browsers send it: https://portal.example.com'),
+  ),
   domain: Domain.optional(),
   /** Concurrent executions set aside, by function name. They are taken from the account's 1,000 for all others. */
   reservedConcurrency: z.record(z.string(), z.int().min(1)),

@@ -18,6 +18,7 @@ interface ServeOptions {
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly trustedProxy: readonly string[];
+  readonly corsOrigin: readonly string[];
   readonly longestWait?: number;
   readonly metrics?: string;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
@@ -53,6 +54,12 @@ const serveCommand = (io: CliIo): Command =>
       '--trusted-proxy <cidr>',
       'a proxy in front that is believed in X-Forwarded-For; may be repeated',
       (cidr: string, before: readonly string[]) => [...before, cidr],
+      [],
+    )
+    .option(
+      '--cors-origin <origin>',
+      'pages of this origin may use the REST API from a browser; may be repeated (default: none)',
+      (origin: string, before: readonly string[]) => [...before, origin],
       [],
     )
     .option(
@@ -104,6 +111,7 @@ async function serve(io: CliIo, options: ServeOptions): Promise<void> {
     ...(options.awsPrincipal !== undefined && { awsPrincipal: options.awsPrincipal }),
     ...certificateOf(options),
     trustedProxies: options.trustedProxy,
+    corsOrigins: options.corsOrigin,
     ...(options.longestWait !== undefined && { longestWaitSeconds: options.longestWait }),
     consoleFolder,
     ...(options.metrics !== undefined && { metrics: options.metrics }),

@@ -4,7 +4,7 @@ import { metricsAccess } from '#cli/install/metrics-manifests.ts';
 import { agentImage } from '#cli/output/version.ts';
 import { profileNames } from '#cli/platform/profiles.ts';
 import { checks } from '#cli/preflight/findings.ts';
-import { credentialSettings } from '#shared/domain/credential-setting.ts';
+import { credentialSettings, defaultCredentials } from '#shared/domain/credential-setting.ts';
 import { nodeProcess } from '#shared/domain/network-keys.ts';
 import { changingKubeconfigOption, contextOption } from './kubeconfig-option.ts';
 import { collect, labelList, positiveInt, sharePercent, timeoutOption } from './options.ts';
@@ -25,6 +25,12 @@ export const rangeOptions = (command: Command): Command =>
 
 export const checkOptions = (command: Command): Command =>
   command
+    .addOption(
+      new Option(
+        '--credentials <kind>',
+        `what consumers get: certificates, tokens, or what the agent finds that the cluster can give (default: what is installed, else ${defaultCredentials})`,
+      ).choices(credentialSettings),
+    )
     .addOption(
       new Option('--profile <name>', 'distribution of the cluster (default: by facts in it)').choices([
         ...profileNames,
@@ -59,12 +65,6 @@ export const installOptions = (command: Command): Command =>
         ),
     ),
   )
-    .addOption(
-      new Option(
-        '--credentials <kind>',
-        'what consumers get: certificates, tokens where the cluster signs no certificates, or what the agent finds (default: what is installed, else certificate)',
-      ).choices(credentialSettings),
-    )
     .option(
       '--gateway-replicas <n>',
       'pods of each gateway, one active (default: 2, or 1 with a single node)',

@@ -52,6 +52,7 @@ async function join(io: CliIo, name: string, options: JoinFlags): Promise<void> 
       remedy: (known) =>
         `update it with \`isthmus join ${known} …\`, or let it leave first with \`isthmus leave ${known} --kubeconfig FILE\``,
     });
+    const storage = await settleStorage(kube, options);
     const { token, before } = await tokenIfNeeded(broker, progress, name, {
       ...state,
       key: await ownKeyOf(kube),
@@ -61,11 +62,11 @@ async function join(io: CliIo, name: string, options: JoinFlags): Promise<void> 
       token === undefined ? state.joinStamp : createHash('sha256').update(token).digest('hex').slice(0, 16);
     const deadline = startedAt + timeoutMsOf(options);
     await installAgent(io, progress, kube, options, {
-      storage: await settleStorage(kube, options),
       clusterId: name,
       apiServerUrl,
       state,
       network,
+      storage,
       platform,
       profile,
       joinToken: token,

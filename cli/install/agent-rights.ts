@@ -43,14 +43,12 @@ export const agentRules = (grantable: readonly string[]): Rule[] => [
   // What is said about offloaded pods at the provider is copied here.
   rule('', ['events'], full),
   rule('events.k8s.io', ['events'], ['create', 'patch', 'update']),
-  // Claims of a virtual class get volumes, wherever they stand; real claims are made in a namespace of their own only.
+  // Claims of a virtual class get volumes, wherever they stand; real claims are made in a namespace of their own only. Claims of guests go once
+  // their data is kept: the volume stays and says whose it is. Which classes are offered.
   rule('', ['persistentvolumeclaims'], [...read, 'patch']),
   rule('', ['persistentvolumes'], ['create', 'delete', 'get', 'list', 'patch', 'watch']),
   rule('storage.k8s.io', ['storageclasses'], read),
   rule('', ['persistentvolumeclaims/status'], ['patch']),
-  // Claims of guests go once their data is kept: the volume stays and says whose it is. Which classes are offered.
-  rule('', ['persistentvolumes'], [...read, 'patch']),
-  rule('storage.k8s.io', ['storageclasses'], read),
   // Services and endpoints by which exposed addresses and reflected Services are reached, wherever an IP object stands.
   rule('apps', ['deployments'], read),
   rule('', ['services'], full),

@@ -7,6 +7,7 @@ import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { label, linuxOnly, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { fabricName, fabricTenantRole, nodeProcess, nodeProcessLabel } from '#shared/domain/network-keys.ts';
 import { fullMasqueradeEnv, hostPorts } from './arrangement.ts';
+import { installLabel } from './install-label.ts';
 import { type MetricsAccess, metricsEnv, metricsPort, reviewRules } from './metrics-manifests.ts';
 
 export interface FabricOptions {
@@ -22,7 +23,6 @@ export interface FabricOptions {
 
 export const fabricLabels = { 'app.kubernetes.io/name': fabricName, 'app.kubernetes.io/component': 'fabric' } as const;
 
-const installed = { 'app.kubernetes.io/part-of': 'isthmus' } as const;
 const rbac = 'rbac.authorization.k8s.io';
 const within = { namespace: systemNamespace } as const;
 const read = ['get', 'list', 'watch'];
@@ -38,7 +38,7 @@ const rule = (group: string, resources: string[], verbs: string[], resourceNames
 const clusterRole = (name: string, rules: Rule[]): ClusterRole => ({
   apiVersion: `${rbac}/v1`,
   kind: 'ClusterRole',
-  metadata: { name, labels: { ...installed } },
+  metadata: { name, labels: { ...installLabel } },
   rules,
 });
 
@@ -83,7 +83,7 @@ const fabricTenantRules = (): Rule[] => [
 const binding = (accounts: readonly string[]): ClusterRoleBinding => ({
   apiVersion: `${rbac}/v1`,
   kind: 'ClusterRoleBinding',
-  metadata: { name: fabricName, labels: { ...installed } },
+  metadata: { name: fabricName, labels: { ...installLabel } },
   roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: fabricName },
   subjects: accounts.map((name) => ({ kind: 'ServiceAccount', name, namespace: systemNamespace })),
 });
@@ -91,7 +91,7 @@ const binding = (accounts: readonly string[]): ClusterRoleBinding => ({
 const serviceAccount = (): ServiceAccount => ({
   apiVersion: 'v1',
   kind: 'ServiceAccount',
-  metadata: { name: fabricName, ...within, labels: { ...installed } },
+  metadata: { name: fabricName, ...within, labels: { ...installLabel } },
 });
 
 /** The second role is bound by the controller in each namespace that has a gateway. */
@@ -117,13 +117,13 @@ const command = [
 const daemonSet = ({ clusterId, image, fullMasquerade, metrics }: FabricOptions): DaemonSet => ({
   apiVersion: 'apps/v1',
   kind: 'DaemonSet',
-  metadata: { name: fabricName, ...within, labels: { ...installed, ...fabricLabels } },
+  metadata: { name: fabricName, ...within, labels: { ...installLabel, ...fabricLabels } },
   spec: {
     selector: { matchLabels: { ...fabricLabels } },
     // Packets go on while it is replaced: it leaves the kernel as it is.
     updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '20%' } },
     template: {
-      metadata: { labels: { ...installed, ...fabricLabels, [nodeProcessLabel]: nodeProcess.own } },
+      metadata: { labels: { ...installLabel, ...fabricLabels, [nodeProcessLabel]: nodeProcess.own } },
       spec: {
         serviceAccountName: fabricName,
         hostNetwork: true,

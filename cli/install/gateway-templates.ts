@@ -7,6 +7,7 @@ import { label, linuxOnly, systemNamespace, virtualNodeType } from '#shared/doma
 import { gatewayComponent, gatewayKeys, networkLabel, networkName } from '#shared/domain/network-keys.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { GatewayTemplateSpec } from '#shared/schema/liqo/rendered-gateway.ts';
+import { installLabel } from './install-label.ts';
 
 export interface TemplateOptions {
   readonly image: string;
@@ -23,7 +24,6 @@ export interface TemplateOptions {
  */
 export const wireGuardGoMemory = { name: 'GOMEMLIMIT', value: '96MiB' } as const;
 
-const isthmus = { 'app.kubernetes.io/part-of': 'isthmus' } as const;
 const port = '{{ .Spec.Endpoint.Port }}';
 const podLabels = {
   [networkLabel.component]: gatewayComponent,
@@ -32,7 +32,7 @@ const podLabels = {
 const metadata = {
   name: 'gw-{{ .Name }}',
   namespace: '{{ .Namespace }}',
-  labels: { ...isthmus, [label.remoteClusterId]: '{{ .ClusterID }}' },
+  labels: { ...installLabel, [label.remoteClusterId]: '{{ .ClusterID }}' },
 };
 
 /** Accepts connections and closes them: a load balancer sees that the pod is up. */
@@ -66,7 +66,7 @@ const deployment = ({ image, replicas, healthPort }: TemplateOptions) => ({
     ...(replicas === undefined ? {} : { replicas }),
     selector: { matchLabels: podLabels },
     template: {
-      metadata: { labels: { ...isthmus, ...podLabels, [label.remoteClusterId]: '{{ .ClusterID }}' } },
+      metadata: { labels: { ...installLabel, ...podLabels, [label.remoteClusterId]: '{{ .ClusterID }}' } },
       spec: {
         automountServiceAccountToken: false,
         enableServiceLinks: false,
@@ -150,7 +150,7 @@ export function gatewayTemplates(options: TemplateOptions): (KubeObject & { spec
   ) => ({
     apiVersion: apiVersionOf(type),
     kind: type.kind,
-    metadata: { name, namespace: systemNamespace, labels: { ...isthmus, [networkLabel.gatewayTemplate]: 'true' } },
+    metadata: { name, namespace: systemNamespace, labels: { ...installLabel, [networkLabel.gatewayTemplate]: 'true' } },
     spec: {
       objectKind: { apiVersion: apiVersionOf(networkKinds.wgGatewayServers), kind },
       template: { metadata: { labels: { [label.remoteClusterId]: '{{ .ClusterID }}' } }, spec },

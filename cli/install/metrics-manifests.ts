@@ -3,6 +3,7 @@ import type { ClusterRole, Deployment, Service } from '#shared/domain/core-kinds
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { fabricName } from '#shared/domain/network-keys.ts';
+import { installLabel } from './install-label.ts';
 
 /** `open`: plain HTTP, to every caller. */
 export const metricsAccess = ['authenticated', 'open'] as const;
@@ -17,8 +18,6 @@ export const accessEnv = 'ISTHMUS_METRICS_ACCESS';
 
 type Env = NonNullable<NonNullable<NonNullable<Deployment['spec']>['template']['spec']>['containers'][number]['env']>;
 type Rule = NonNullable<ClusterRole['rules']>[number];
-
-const installed = { 'app.kubernetes.io/part-of': 'isthmus' } as const;
 
 /** `onHost`: at the pod's address only, which is the node's. */
 export const metricsEnv = (access: MetricsAccess, port: number, onHost: boolean): Env => [
@@ -45,7 +44,7 @@ export function metricsManifests(access: MetricsAccess, hasNetwork: boolean): Ku
 const reader = (): ClusterRole => ({
   apiVersion: 'rbac.authorization.k8s.io/v1',
   kind: 'ClusterRole',
-  metadata: { name: metricsReader, labels: { ...installed } },
+  metadata: { name: metricsReader, labels: { ...installLabel } },
   rules: [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }],
 });
 
@@ -53,10 +52,14 @@ const reader = (): ClusterRole => ({
 const service = (name: string, app: string): Service => ({
   apiVersion: 'v1',
   kind: 'Service',
-  metadata: { name, namespace: systemNamespace, labels: { ...installed, ...(app === fabricName ? {} : metricsLabel) } },
+  metadata: {
+    name,
+    namespace: systemNamespace,
+    labels: { ...installLabel, ...(app === fabricName ? {} : metricsLabel) },
+  },
   spec: {
     clusterIP: 'None',
-    selector: { ...installed, 'app.kubernetes.io/name': app },
+    selector: { ...installLabel, 'app.kubernetes.io/name': app },
     ports: [{ name: metricsPort, port: 8443, targetPort: metricsPort, protocol: 'TCP' }],
   },
 });

@@ -7,9 +7,9 @@ import { fabricName } from '#shared/domain/network-keys.ts';
 import { alertGroups } from '#shared/metrics/alerts.ts';
 import { dashboards } from '#shared/metrics/dashboards.ts';
 import { grafanaJson } from '#shared/metrics/panel.ts';
+import { installLabel } from './install-label.ts';
 import { type MetricsAccess, metricsLabel, metricsPort } from './metrics-manifests.ts';
 
-const installed = { 'app.kubernetes.io/part-of': 'isthmus' } as const;
 const group = 'monitoring.coreos.com';
 const version = 'v1';
 const handle = (kind: string, plural: string): ResourceType => ({ group, version, kind, plural, namespaced: true });
@@ -42,7 +42,7 @@ const endpoint = (access: MetricsAccess) => ({
 const monitor = (kind: Kind, name: string, spec: unknown): Monitor => ({
   apiVersion: `${group}/${version}`,
   kind,
-  metadata: { name, namespace: systemNamespace, labels: { ...installed } },
+  metadata: { name, namespace: systemNamespace, labels: { ...installLabel } },
   spec,
 });
 
@@ -54,7 +54,7 @@ export const monitors = (access: MetricsAccess, hasNetwork: boolean): Monitor[] 
   ...(hasNetwork
     ? [
         monitor('PodMonitor', fabricName, {
-          selector: { matchLabels: { ...installed, 'app.kubernetes.io/name': fabricName } },
+          selector: { matchLabels: { ...installLabel, 'app.kubernetes.io/name': fabricName } },
           podMetricsEndpoints: [endpoint(access)],
         }),
       ]
@@ -70,7 +70,7 @@ export const dashboardMaps = (): ConfigMap[] =>
     metadata: {
       name: `${dashboard.uid}-dashboard`,
       namespace: systemNamespace,
-      labels: { ...installed, grafana_dashboard: '1' },
+      labels: { ...installLabel, grafana_dashboard: '1' },
     },
     data: { [`${dashboard.uid}.json`]: JSON.stringify(grafanaJson(dashboard)) },
   }));

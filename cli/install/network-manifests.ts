@@ -10,6 +10,7 @@ import {
 } from '#shared/domain/network-keys.ts';
 import type { Network } from '#shared/schema/liqo/network.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { installLabel } from './install-label.ts';
 import type { ClusterRanges } from './ranges.ts';
 
 interface Wanted {
@@ -23,8 +24,6 @@ interface Wanted {
   readonly preAllocated?: number;
 }
 
-const isthmus = { 'app.kubernetes.io/part-of': 'isthmus' } as const;
-
 const network = ({ name, type, cidr, exact, shared, preAllocated }: Wanted): Network => ({
   apiVersion: apiVersionOf(networkKinds.networks),
   kind: networkKinds.networks.kind,
@@ -32,7 +31,7 @@ const network = ({ name, type, cidr, exact, shared, preAllocated }: Wanted): Net
     name,
     namespace: systemNamespace,
     labels: {
-      ...isthmus,
+      ...installLabel,
       [networkLabel.networkType]: type,
       ...(exact && { [networkLabel.networkNotRemapped]: 'true' }),
       ...(shared && { [networkLabel.networkShared]: 'true' }),

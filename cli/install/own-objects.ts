@@ -41,6 +41,7 @@ import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.t
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { installLabel } from './install-label.ts';
 import { defaultPolicy } from './manifests.ts';
+import { securityContextConstraints } from './platform-manifests.ts';
 import { isInstalled } from './settle-storage.ts';
 import { ourConfigurations } from './webhooks.ts';
 
@@ -71,7 +72,14 @@ const selectors = [
     .join(),
   `${label.managed}=true`,
 ];
-const rights: readonly ResourceType[] = [clusterRoles, clusterRoleBindings, roles, roleBindings];
+const rights: readonly ResourceType[] = [
+  clusterRoles,
+  clusterRoleBindings,
+  roles,
+  roleBindings,
+  // Served on OpenShift only.
+  securityContextConstraints,
+];
 const inSystemNamespace: readonly ResourceType[] = [
   deployments,
   daemonSets,

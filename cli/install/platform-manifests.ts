@@ -6,6 +6,7 @@ import { apiVersionOf, type KubeObject, type ResourceType } from '#shared/domain
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { fabricName, gatewayConstraintsRole } from '#shared/domain/network-keys.ts';
 import { defaultOptionsTemplate, vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
+import { installLabel } from './install-label.ts';
 
 interface PlatformOptions {
   readonly platform?: PlatformSettings;
@@ -13,7 +14,6 @@ interface PlatformOptions {
   readonly nodeProcess?: 'own' | 'shared';
 }
 
-const isthmus = { 'app.kubernetes.io/part-of': 'isthmus' } as const;
 const rbac = 'rbac.authorization.k8s.io';
 
 export const securityContextConstraints: ResourceType = {
@@ -34,7 +34,7 @@ export const platformManifests = ({ platform, network, nodeProcess }: PlatformOp
 const optionsTemplate = (nodeExtraLabels: Readonly<Record<string, string>>): KubeObject => ({
   apiVersion: apiVersionOf(vkOptionsTemplates),
   kind: vkOptionsTemplates.kind,
-  metadata: { name: defaultOptionsTemplate, namespace: systemNamespace, labels: { ...isthmus } },
+  metadata: { name: defaultOptionsTemplate, namespace: systemNamespace, labels: { ...installLabel } },
   ...{
     spec: { createNode: true, disableNetworkCheck: false, containerImage: '', metricsEnabled: false, nodeExtraLabels },
   },
@@ -51,7 +51,7 @@ const constraints = (accounts: readonly string[]): KubeObject[] => [
 const privilegedBinding = (accounts: readonly string[]): ClusterRoleBinding => ({
   apiVersion: `${rbac}/v1`,
   kind: 'ClusterRoleBinding',
-  metadata: { name: `${fabricName}-scc`, labels: { ...isthmus } },
+  metadata: { name: `${fabricName}-scc`, labels: { ...installLabel } },
   roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: `${fabricName}-scc` },
   subjects: accounts.map((name) => ({ kind: 'ServiceAccount', name, namespace: systemNamespace })),
 });
@@ -59,7 +59,7 @@ const privilegedBinding = (accounts: readonly string[]): ClusterRoleBinding => (
 const role = (name: string, constraint: string): ClusterRole => ({
   apiVersion: `${rbac}/v1`,
   kind: 'ClusterRole',
-  metadata: { name, labels: { ...isthmus } },
+  metadata: { name, labels: { ...installLabel } },
   rules: [
     {
       apiGroups: [securityContextConstraints.group],
@@ -73,7 +73,7 @@ const role = (name: string, constraint: string): ClusterRole => ({
 const gatewayConstraints = (): KubeObject => ({
   apiVersion: apiVersionOf(securityContextConstraints),
   kind: securityContextConstraints.kind,
-  metadata: { name: gatewayConstraintsRole, labels: { ...isthmus } },
+  metadata: { name: gatewayConstraintsRole, labels: { ...installLabel } },
   ...{
     allowHostDirVolumePlugin: true,
     allowHostIPC: false,

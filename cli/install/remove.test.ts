@@ -20,6 +20,7 @@ import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.t
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { isKept, nameOf, ownObjects } from './own-objects.ts';
+import { securityContextConstraints } from './platform-manifests.ts';
 import { removeIsthmus } from './remove.ts';
 
 type Any = KubeObject & Record<string, unknown>;
@@ -206,6 +207,18 @@ describe('taking Isthmus out', () => {
     expect(find(clusterRoleBindings, { name: 'liqo-binding-milan' })).toBeUndefined();
     expect(find(roleBindings, { namespace: 'guest-milan', name: 'liqo-binding' })).toBeUndefined();
     expect(find(certificateSigningRequests, { name: 'liqo-milan' })).toBeUndefined();
+  });
+
+  test('takes the constraints of gateways on OpenShift away, and no others', async () => {
+    const labels = { 'app.kubernetes.io/part-of': 'isthmus' };
+    const { kube, find } = clusterOf([
+      [namespaces, { name: 'liqo' }],
+      [securityContextConstraints, { name: 'isthmus-gateway', labels }],
+      [securityContextConstraints, { name: 'restricted-v2' }],
+    ]);
+    expect(await remove(kube, false)).toEqual([]);
+    expect(find(securityContextConstraints, { name: 'isthmus-gateway' })).toBeUndefined();
+    expect(find(securityContextConstraints, { name: 'restricted-v2' })).toBeDefined();
   });
 
   test('with purge names what a foreign finalizer holds, and goes on once it is off', async () => {

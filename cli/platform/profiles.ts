@@ -27,6 +27,8 @@ export interface Profile {
   readonly loopbackApi?: true;
   /** API servers reach pods by themselves, though they run on no node of the list. */
   readonly tunnelled?: true;
+  /** Client certificates are approved and never signed. */
+  readonly noClientSigner?: true;
   /** What an installation does by itself. */
   readonly settings?: PlatformSettings;
   /** What an administrator has to know and no fact in the cluster tells. */
@@ -48,6 +50,7 @@ const profiles: Readonly<Record<ProfileName, Omit<Profile, 'name'>>> = {
   eks: {
     title: 'Amazon EKS',
     tunnelled: true,
+    noClientSigner: true,
     settings: {
       fullMasquerade: true,
       gatewayHealthPort,

@@ -1,6 +1,7 @@
 /** The checks before an installation, one rule each: from what was observed to what is to be said. Pure. */
 import { findCni } from '#cli/platform/cni.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { credentials } from './credentials.ts';
 import { type CheckFacts, type Rule, stopOf } from './facts.ts';
 import type { Finding } from './findings.ts';
 import { apiUrl, gateways, ranges, webhooks } from './reachability.ts';
@@ -224,6 +225,7 @@ const rules: readonly Rule[] = [
   kernel,
   rights,
   agent,
+  credentials,
   podSecurity,
   cni,
   ranges,

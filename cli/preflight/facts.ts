@@ -1,13 +1,26 @@
 /** What the checks before an installation are given. Pure. */
 import type { ClusterFacts } from '#cli/platform/facts.ts';
 import type { FoundProfile } from '#cli/platform/profiles.ts';
+import type { CredentialSetting } from '#shared/domain/credential-setting.ts';
 import type { AppError } from '#shared/errors/app-error.ts';
-import type { CheckName, Finding } from './findings.ts';
+import type { CheckName, Finding, Stop } from './findings.ts';
 
 export interface Right {
   readonly verb: string;
   /** `deployments.apps`, as kubectl writes it. */
   readonly resource: string;
+}
+
+/** What the cluster tells of its signer `kubernetes.io/kube-apiserver-client`. */
+export interface SignerFacts {
+  /** As installed, or as told now. */
+  readonly setting: CredentialSetting;
+  /** Finding of an installed agent that was left to choose. */
+  readonly found?: { readonly kind: string; readonly reason: string };
+  /** Arguments of kube-controller-manager, where it runs in a pod. */
+  readonly controllerManager?: readonly string[];
+  /** Name of a request that this signer has signed; Kubernetes keeps them for an hour. */
+  readonly signed?: string;
 }
 
 export interface CheckFacts {
@@ -18,6 +31,7 @@ export interface CheckFacts {
   readonly missingRights: readonly Right[];
   /** What is in the way or was here before. */
   readonly agent: { readonly clusterId?: string; readonly image?: string } | { readonly refusal: AppError };
+  readonly signer: SignerFacts;
   /** What the API server says to a trial, in its own words; undefined: it accepts it. Absent: the user has no right to try. */
   readonly trials?: {
     /** A namespace that is labelled for privileged pods. */
@@ -37,7 +51,7 @@ export interface CheckFacts {
 export type Rule = (facts: CheckFacts) => Finding | readonly Finding[];
 
 /** A refusal of a later step, known now. */
-export function stopOf(check: CheckName, { code, message, detail, facts }: AppError): Finding {
+export function stopOf(check: CheckName, { code, message, detail, facts }: AppError): Stop {
   const remedy = typeof detail.remedy === 'string' ? detail.remedy : facts.remedy;
   return { check, outcome: 'stop', code, text: message, remedy, detail };
 }

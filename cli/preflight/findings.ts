@@ -9,6 +9,7 @@ export const checks = [
   'kernel',
   'rights',
   'agent',
+  'credentials',
   'pod-security',
   'cni',
   'ranges',

@@ -9,10 +9,12 @@ import type { CliIo } from '#cli/output/io.ts';
 import { readClusterFacts } from '#cli/platform/facts.ts';
 import { findProfile, type ProfileName, profileNames } from '#cli/platform/profiles.ts';
 import { clusterRoles, namespaces, nodes, pods, roles } from '#shared/domain/core-kinds.ts';
+import { defaultCredentials } from '#shared/domain/credential-setting.ts';
 import type { KubeObject, Namespace, Pod, ResourceType } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { CheckFacts, Right } from './facts.ts';
+import { readSigner } from './read-signer.ts';
 
 export type CheckFlags = Pick<
   InstallFlags,
@@ -25,6 +27,7 @@ export type CheckFlags = Pick<
   | 'externalCidr'
   | 'internalCidr'
   | 'reservedSubnet'
+  | 'credentials'
   | 'profile'
   | 'ignoreCheck'
 >;
@@ -85,14 +88,16 @@ export async function observe(
     refusalOr(() => peerUrl(flags.apiServerUrl, kube.server)),
     missingRights.length === 0 ? tryPods(kube) : undefined,
   ]);
-  const before = state instanceof AppError ? undefined : state.profile;
-  const namedProfile = flags.profile ?? profileNames.find((name) => name === before);
+  const before = state instanceof AppError ? undefined : state;
+  const namedProfile = flags.profile ?? profileNames.find((name) => name === before?.profile);
+  const signer = await readSigner(kube, flags.credentials ?? before?.credentials ?? defaultCredentials);
   const facts: CheckFacts = {
     cluster,
     found: findProfile(cluster, namedProfile),
     user,
     missingRights,
     agent: state instanceof AppError ? { refusal: state } : state,
+    signer,
     ...(trials !== undefined && { trials }),
     clockAheadMs,
     ...(network !== undefined && { ranges: network instanceof AppError ? { refusal: network } : network }),

@@ -18,7 +18,7 @@ export const apiUrl: Rule = ({ apiUrl: found, cluster, found: { profile } }) => 
   if ('refusal' in found) {
     const stop = stopOf(check, found.refusal);
     const [endpoint] = cluster.apiEndpoints;
-    if (stop.outcome !== 'stop' || endpoint === undefined || found.refusal.detail.reason !== 'loopback') return stop;
+    if (endpoint === undefined || found.refusal.detail.reason !== 'loopback') return stop;
     const why = profile.loopbackApi ? `; kubeconfigs of ${profile.title} name the machine that they are on` : '';
     return {
       ...stop,

@@ -12,20 +12,18 @@ export interface Order {
   readonly down: boolean;
 }
 
-/** Rows in which every word of `filter` is found, in any column or in `also`. */
-export function filtered<Row>(
-  rows: readonly Row[],
-  columns: readonly Column<Row>[],
-  filter: string,
-  also: (row: Row) => readonly string[],
-): readonly Row[] {
+/** Rows in which every word of `filter` is found, in any column. */
+export function filtered<Row>(rows: readonly Row[], columns: readonly Column<Row>[], filter: string): readonly Row[] {
   const words = filter
     .toLowerCase()
     .split(/\s+/)
     .filter((word) => word !== '');
   if (words.length === 0) return rows;
   return rows.filter((row) => {
-    const text = [...columns.map(({ value }) => String(value(row))), ...also(row)].join(' ').toLowerCase();
+    const text = columns
+      .map(({ value }) => String(value(row)))
+      .join(' ')
+      .toLowerCase();
     return words.every((word) => text.includes(word));
   });
 }

@@ -13,8 +13,6 @@ interface TableProps<Row> {
   readonly rows: readonly Row[];
   readonly columns: readonly ShownColumn<Row>[];
   readonly rowKey: (row: Row) => string;
-  /** Searched in beside the columns. */
-  readonly also?: (row: Row) => readonly string[];
   readonly order?: Order;
   readonly empty: ComponentChildren;
   /** Below so many rows there is no filter. */
@@ -23,14 +21,11 @@ interface TableProps<Row> {
 
 const portion = 50;
 
-export function Table<Row>({ name, rows, columns, rowKey, also = () => [], empty, ...rest }: TableProps<Row>) {
+export function Table<Row>({ name, rows, columns, rowKey, empty, ...rest }: TableProps<Row>) {
   const [filter, setFilter] = useState('');
   const [order, setOrder] = useState<Order>(rest.order ?? { key: columns[0]?.key ?? '', down: false });
   const [shown, setShown] = useState(portion);
-  const found = useMemo(
-    () => sorted(filtered(rows, columns, filter, also), columns, order),
-    [rows, columns, filter, order],
-  );
+  const found = useMemo(() => sorted(filtered(rows, columns, filter), columns, order), [rows, columns, filter, order]);
   if (rows.length === 0) return <>{empty}</>;
   return (
     <div>

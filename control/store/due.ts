@@ -94,26 +94,30 @@ async function sweepShard<T>(
   /** Where it has come to: behind `place` nothing was looked at. */
   let place = '';
 
-  async function pass(range: { readonly from: string; readonly to: string }): Promise<void> {
+  /** In turns: a tenant with more than one turn goes on after the others, from where it has come to. */
+  async function pass({ from, to }: { readonly from: string; readonly to: string }): Promise<void> {
     /** The last of each tenant that was looked at in this range: what failed is left to the next sweep. */
     const last = new Map<string, string>();
-    for (let left = true; left; ) {
-      left = false;
+    /** The tenants with a further turn. In the first round every tenant has one. */
+    let further: ReadonlySet<string> | undefined;
+    do {
       const served = new Map<string, number>();
+      const full = new Set<string>();
+      let start = from;
+      if (further !== undefined)
+        start = [...further].map((tenant) => last.get(tenant) ?? from).reduce((a, b) => (a < b ? a : b));
       let cursor: string | undefined;
       do {
-        const page = await read<T>({ ...range, limit: pageSize, ...(cursor === undefined ? {} : { cursor }) });
+        const page = await read<T>({ from: start, to, limit: pageSize, ...(cursor === undefined ? {} : { cursor }) });
         place = page.items[0]?.sk ?? place;
         const turns = new Map<string, Item<T>[]>();
         for (const item of page.items) {
           const tenant = tenantOf(item);
-          if (item.sk <= (last.get(tenant) ?? '')) continue;
+          if (further?.has(tenant) === false) continue;
           const count = served.get(tenant) ?? 0;
-          if (count >= turn) {
-            left = true;
-            continue;
-          }
+          if (count >= turn || item.sk <= (last.get(tenant) ?? '')) continue;
           served.set(tenant, count + 1);
+          if (count + 1 === turn) full.add(tenant);
           last.set(tenant, item.sk);
           turns.set(tenant, [...(turns.get(tenant) ?? []), item]);
         }
@@ -121,8 +125,10 @@ async function sweepShard<T>(
           for (const item of items) await handleOne(item);
         });
         cursor = page.cursor;
-      } while (cursor !== undefined);
-    }
+        // A later round need not read on when each of its tenants has had its turn.
+      } while (cursor !== undefined && full.size !== further?.size);
+      further = full;
+    } while (further.size > 0);
   }
 
   /** Of two sweeps at a time either position will do. */

@@ -1,25 +1,9 @@
 /** The REST API across tenants as a portal sees it: statuses, ETags, pages, problems, repeated requests. */
 import { expect, test } from 'vitest';
-import { newAgentKeys, signRequest } from '#control/testing/agent-keys.ts';
 import { worldlyFacts } from '#control/testing/two-tenants.ts';
-import { type ApiFixture, apiUrl, createApiFixture } from '#functions/testing/api-fixture.ts';
+import { createApiFixture } from '#functions/testing/api-fixture.ts';
 import { Invitation, PeeringRequest } from '#shared/schema/api/cross-tenant.ts';
 import { Peering, Problem } from '#shared/schema/api/resources.ts';
-
-const keys = newAgentKeys();
-
-async function enroll(clusters: ApiFixture, tenant: string, key: string, clusterId: string): Promise<void> {
-  const { body } = await clusters.call({ method: 'POST', path: '/v1/join-tokens', key, body: { cluster: clusterId } });
-  const { secret } = JSON.parse(Buffer.from(body.token.slice('isthmus1.'.length), 'base64url').toString());
-  const request = { clusterId, token: secret, publicKey: keys.publicKey, facts: worldlyFacts };
-  const path = '/v1/agent/enroll';
-  const now = clusters.clock.now();
-  const signed = await signRequest({
-    ...{ keys, tenant, clusterId, audience: apiUrl, now, path },
-    body: JSON.stringify(request),
-  });
-  await clusters.control.clusters.enroll(request, signed);
-}
 
 async function setUp() {
   const clusters = await createApiFixture();
@@ -28,8 +12,8 @@ async function setUp() {
     await clusters.tenant('bolt'),
     await clusters.tenant('corp'),
   ];
-  await enroll(clusters, 'acme', acme, 'rome');
-  await enroll(clusters, 'bolt', bolt, 'milan');
+  await clusters.join({ tenant: 'acme', key: acme, cluster: 'rome', facts: worldlyFacts });
+  await clusters.join({ tenant: 'bolt', key: bolt, cluster: 'milan', facts: worldlyFacts });
   const post = (key: string, path: string, body: unknown, headers: Record<string, string> = {}) =>
     clusters.call({ method: 'POST', path, key, body, headers });
   const get = (key: string, path: string, headers: Record<string, string> = {}) =>

@@ -1,10 +1,8 @@
 /** Requests with an Idempotency-Key, repeated after the broker died at each of its writes: one change, and the answer of the first attempt. */
 import { describe, expect, test } from 'vitest';
 import { createMemoryStore } from '#control/adapters/memory/memory-store.ts';
-import { newAgentKeys, signRequest } from '#control/testing/agent-keys.ts';
 import { createFaultyStore } from '#control/testing/faulty-store.ts';
-import { openFacts } from '#control/testing/simulated-cluster.ts';
-import { type ApiFixture, apiUrl, createApiFixture } from '#functions/testing/api-fixture.ts';
+import { createApiFixture } from '#functions/testing/api-fixture.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 
 /** A broker whose process can die, with two tenants and a cluster of each. */
@@ -14,27 +12,10 @@ async function broker() {
   const faulty = createFaultyStore();
   const fixture = await createApiFixture({ clock, store: faulty.wrap(store) });
   const [acme, bolt] = [await fixture.tenant('acme'), await fixture.tenant('bolt')];
-  await join(fixture, 'acme', acme, 'rome');
-  await join(fixture, 'acme', acme, 'milan');
-  await join(fixture, 'bolt', bolt, 'turin');
+  await fixture.join({ tenant: 'acme', key: acme, cluster: 'rome' });
+  await fixture.join({ tenant: 'acme', key: acme, cluster: 'milan' });
+  await fixture.join({ tenant: 'bolt', key: bolt, cluster: 'turin' });
   return { fixture, clock, store, faulty, keys: { acme, bolt, operator: fixture.operatorKey } };
-}
-
-async function join(fixture: ApiFixture, tenant: string, key: string, cluster: string): Promise<void> {
-  const { body } = await fixture.call({ method: 'POST', path: '/v1/join-tokens', key, body: { cluster } });
-  const { secret } = JSON.parse(Buffer.from(String(body.token).slice('isthmus1.'.length), 'base64url').toString());
-  const agent = newAgentKeys();
-  const request = { clusterId: cluster, token: secret, publicKey: agent.publicKey, facts: openFacts };
-  const signed = await signRequest({
-    keys: agent,
-    tenant,
-    clusterId: cluster,
-    audience: apiUrl,
-    now: fixture.clock.now(),
-    path: '/v1/agent/enroll',
-    body: JSON.stringify(request),
-  });
-  await fixture.control.clusters.enroll(request, signed);
 }
 
 type Broker = Awaited<ReturnType<typeof broker>>;

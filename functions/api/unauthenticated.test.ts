@@ -1,27 +1,6 @@
 import { expect, test } from 'vitest';
-import { newAgentKeys, signRequest } from '#control/testing/agent-keys.ts';
 import { worldlyFacts } from '#control/testing/two-tenants.ts';
-import { type ApiFixture, apiUrl, createApiFixture } from '#functions/testing/api-fixture.ts';
-
-async function join(clusters: ApiFixture, key: string, tenant: string, cluster: string): Promise<void> {
-  const { body: made } = await clusters.call({ method: 'POST', path: '/v1/join-tokens', key, body: { cluster } });
-  const { secret } = JSON.parse(Buffer.from(made.token.slice('isthmus1.'.length), 'base64url').toString()) as {
-    secret: string;
-  };
-  const keys = newAgentKeys();
-  const body = { clusterId: cluster, token: secret, publicKey: keys.publicKey, facts: worldlyFacts };
-  const request = {
-    keys,
-    tenant,
-    clusterId: cluster,
-    audience: apiUrl,
-    now: clusters.clock.now(),
-    path: '/v1/agent/enroll',
-  };
-  const { authorization = '' } = await signRequest({ ...request, body: JSON.stringify(body) });
-  const answer = await clusters.call({ method: 'POST', path: request.path, body, headers: { authorization } });
-  expect(answer.status).toBe(200);
-}
+import { createApiFixture } from '#functions/testing/api-fixture.ts';
 
 test('what two tenants share is to a third one as if it had never been', async () => {
   const clusters = await createApiFixture();
@@ -32,7 +11,7 @@ test('what two tenants share is to a third one as if it had never been', async (
     ['corp', 'turin'],
   ] as const) {
     keys[tenant] = await clusters.tenant(tenant);
-    await join(clusters, keys[tenant], tenant, cluster);
+    expect((await clusters.join({ tenant, key: keys[tenant], cluster, facts: worldlyFacts })).status).toBe(200);
   }
   const ask = (tenant: string, method: string, path: string, body?: unknown) =>
     clusters.call({ method, path, key: keys[tenant], ...(body !== undefined && { body }) });

@@ -24,6 +24,7 @@ import { boxKeyIn } from './box-key.ts';
 import { listenIn } from './change-signal.ts';
 import { withConsole } from './console-gateway.ts';
 import { createSessions } from './console-session.ts';
+import { checkOrigins, withCrossOrigin } from './cross-origin.ts';
 import { lockDirectory } from './data-lock.ts';
 import { subscribeEventFunctions } from './event-functions.ts';
 import { createRouter } from './gateway-router.ts';
@@ -64,6 +65,8 @@ export interface BrokerOptions {
   readonly certificate?: CertificateFiles;
   /** Addresses and CIDR blocks of proxies that are believed when they say whom a request comes from. */
   readonly trustedProxies?: readonly string[];
+  /** Origins whose pages may use the REST API, for example `https://portal.example.com`. */
+  readonly corsOrigins?: readonly string[];
   /** Requests with `?wait=` are answered after this at the latest. */
   readonly longestWaitSeconds?: number;
   /** `HOST:PORT` of loopback for `/metrics`; absent: it is served nowhere. */
@@ -107,6 +110,8 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
   const { dataDir, log, clock = systemClock, tenant = 'default', version } = options;
   const address = parseListenAddress(options.listen);
   const askedUrl = options.publicUrl === undefined ? undefined : parsePublicUrl(options.publicUrl);
+  const proxies = trustProxies(options.trustedProxies ?? []);
+  const origins = checkOrigins(options.corsOrigins ?? []);
   await makePrivateDirectory(dataDir);
   const unlock = lockDirectory(dataDir);
   const stopping = new AbortController();
@@ -114,13 +119,13 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     unlock();
     throw error;
   });
-  const proxies = trustProxies(options.trustedProxies ?? []);
   const server = createTlsServer({ isShared: proxies.includes });
   let gateway: RequestListener = (_request, response) => {
     response.writeHead(503, { 'retry-after': '1' }).end();
   };
   server.on('request', (request, response) => gateway(request, response));
   const { store, ready } = await openStore(dataDir, clock, log).catch((error: unknown) => {
+    metrics.close();
     unlock();
     throw error;
   });
@@ -171,12 +176,11 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     metrics.follow({ sockets: () => doorbells.size, waiting });
     const { consoleFolder: folder } = options;
     const sessions = createSessions(secretBox, clock);
-    gateway = withReadiness(
+    const all =
       folder === undefined
         ? api
-        : withConsole(api, { composition, sessions, ids, proxies, folder, broker: { url, caHash: tls.caHash ?? '' } }),
-      ready,
-    );
+        : withConsole(api, { composition, sessions, ids, proxies, folder, broker: { url, caHash: tls.caHash ?? '' } });
+    gateway = withCrossOrigin(withReadiness(all, ready), origins, ids);
     const running = control.run(stopping.signal);
     const renewing = tls.keepFresh(stopping.signal);
     const failed = Promise.all([running, renewing]).then(() => new Promise<never>(() => undefined));

@@ -2,7 +2,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import * as z from 'zod';
 import type { Origin } from '#control/access/caller.ts';
-import { authenticateMember } from '#functions/runtime/authenticate.ts';
+import { authenticateMember, looksLikeOperatorKey } from '#functions/runtime/authenticate.ts';
 import type { Composition } from '#functions/runtime/composition.ts';
 import { problemResponse } from '#functions/runtime/problem.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -10,6 +10,7 @@ import type { Ids } from '#shared/ports/ids.ts';
 import { type ConsoleFiles, readConsoleFiles, sendFile } from './console-files.ts';
 import { type Credential, endedCookie, mustBeConsole, type Sessions } from './console-session.ts';
 import { readBody, splitUrl } from './gateway-event.ts';
+import { sendResult } from './http-gateway.ts';
 import type { Proxies } from './proxies.ts';
 
 export interface ConsoleOptions {
@@ -57,16 +58,17 @@ export function withConsole(otherwise: RequestListener, options: ConsoleOptions)
   }
 
   async function answerSession(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
-    const reply = (status: number, body?: unknown, cookie?: string): void => {
-      const text = body === undefined ? undefined : JSON.stringify(body);
-      response.writeHead(status, {
-        'cache-control': 'no-store',
-        'x-content-type-options': 'nosniff',
-        ...(text !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
-        ...(cookie !== undefined && { 'set-cookie': cookie }),
+    const reply = (statusCode: number, body?: unknown, cookie?: string): void =>
+      sendResult(response, request, {
+        statusCode,
+        headers: {
+          'cache-control': 'no-store',
+          'x-content-type-options': 'nosniff',
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...(cookie !== undefined && { 'set-cookie': cookie }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
       });
-      response.end(text);
-    };
     mustBeConsole(request);
     const origin = { from: proxies.clientOf(request), requestId };
     switch (request.method) {
@@ -95,11 +97,10 @@ export function withConsole(otherwise: RequestListener, options: ConsoleOptions)
     const requestId = ids.next('req');
     answer(request, response, requestId).catch((error: unknown) => {
       if (response.headersSent) return response.destroy();
-      const { statusCode = 500, headers, body } = problemResponse(error, requestId);
+      const problem = problemResponse(error, requestId);
+      const { statusCode = 500 } = problem;
       if (statusCode >= 500) composition.log.error('the console could not answer', error, { requestId });
-      const unread = !request.complete;
-      response.writeHead(statusCode, { ...headers, ...(unread && { connection: 'close' }) } as Record<string, string>);
-      response.end(body);
+      sendResult(response, request, problem);
     });
   };
 }
@@ -136,7 +137,7 @@ const parsed = (text: string): unknown => {
 
 /** Whose key it is; rejects with `unauthenticated` when it was revoked or has expired. */
 async function holderOf({ control }: Composition, held: Credential, origin: Origin): Promise<object> {
-  if (held.credential.startsWith('iso_')) {
+  if (looksLikeOperatorKey(held.credential)) {
     const { principal } = await control.tenants.operators.authenticate(held.credential, origin);
     return { kind: 'operator', principal };
   }

@@ -14,6 +14,8 @@ const cookieName = '__Host-isthmus-session';
 const consoleHeader = 'isthmus-console';
 const sessionMs = 12 * 3_600_000;
 const context = 'console session';
+/** Of name and value: browsers drop a larger cookie without a word. */
+const maxCookieBytes = 4_096;
 
 const Session = z.object({
   credential: z.string(),
@@ -24,7 +26,7 @@ const Session = z.object({
 export type Credential = Omit<z.infer<typeof Session>, 'until'>;
 
 export interface Sessions {
-  /** The value of Set-Cookie that begins one. */
+  /** The value of Set-Cookie that begins one; rejects with `too_large` when no browser would keep it. */
   begin(credential: Credential): Promise<string>;
   /** The API key or token of the request's session; undefined without one, or when it is over. */
   credentialOf(headers: IncomingHttpHeaders): Promise<Credential | undefined>;
@@ -37,7 +39,15 @@ export function createSessions(box: SecretBox, clock: Clock): Sessions {
   return {
     async begin(credential) {
       const session = JSON.stringify({ ...credential, until: clock.now() + sessionMs });
-      return `${cookieName}=${await box.seal(session, context)}; ${attributes}; Max-Age=${sessionMs / 1_000}`;
+      const cookie = `${cookieName}=${await box.seal(session, context)}`;
+      if (cookie.length > maxCookieBytes) {
+        throw new AppError(
+          'too_large',
+          `a session with this token is a cookie of ${cookie.length} bytes, browsers keep ${maxCookieBytes}: have the identity provider put fewer claims into ID tokens of this client, or log in with an API key`,
+          { detail: { field: 'key' } },
+        );
+      }
+      return `${cookie}; ${attributes}; Max-Age=${sessionMs / 1_000}`;
     },
     async credentialOf({ cookie }) {
       const sealed = cookie

@@ -3,10 +3,12 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createSealedBox } from '#control/adapters/sealed-box/sealed-box.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { type Broker, startBroker } from './broker.ts';
+import { createSessions } from './console-session.ts';
 import { type Answer, send } from './scripted-agent.ts';
 
 let dir = '';
@@ -140,6 +142,16 @@ describe('a session', () => {
     expect([answer.status, setCookie(answer)]).toEqual([401, '']);
     const odd = await ask('POST', '/console/session', own, { secret: 'x' });
     expect([odd.status, odd.body.code]).toEqual([400, 'malformed_request']);
+  });
+
+  test('that browsers would drop is refused in words: name and value of a cookie have 4,096 bytes', async () => {
+    const sessions = createSessions(createSealedBox(new Uint8Array(32)), clock);
+    const begun = await sessions.begin({ credential: 'x'.repeat(2_900), tenant: 'default' });
+    expect(begun.split(';')[0]?.length).toBeLessThanOrEqual(4_096);
+    await expect(sessions.begin({ credential: 'x'.repeat(3_100), tenant: 'default' })).rejects.toMatchObject({
+      code: 'too_large',
+      message: expect.stringContaining('fewer claims'),
+    });
   });
 
   test('is ended by the page', async () => {

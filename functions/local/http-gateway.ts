@@ -70,7 +70,7 @@ export function createHttpGateway(
         return problemResponse(error, requestId);
       })
       .then((result) => {
-        send(response, message, result);
+        sendResult(response, message, result);
         onAnswer(routeKey, response.statusCode, (composition.clock.now() - startedAt) / 1_000);
       })
       .catch((error: unknown) => {
@@ -111,7 +111,7 @@ export function answerBrokenRequest(error: Error & { readonly code?: string }, s
   socket.end(`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode ?? 400]}\r\n${lines.join('')}\r\n${body}`);
 }
 
-function send(response: ServerResponse, message: IncomingMessage, result: APIGatewayProxyResultV2): void {
+export function sendResult(response: ServerResponse, message: IncomingMessage, result: APIGatewayProxyResultV2): void {
   if (response.destroyed) return;
   const { statusCode, headers, body } = fromGatewayResult(result);
   // A body that was not read to its end would be taken for the next request.

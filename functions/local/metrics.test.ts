@@ -1,5 +1,11 @@
+import { mkdtemp, rm } from 'node:fs/promises';
 import http from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { expect, test } from 'vitest';
+import { openDatabase } from '#control/adapters/sqlite/driver.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { type BrokerOptions, startBroker } from './broker.ts';
 import { serveBrokerMetrics } from './metrics.ts';
 
 const get = (port: number | undefined, path: string) =>
@@ -39,4 +45,24 @@ test.each(['0.0.0.0:9000', '192.0.2.1:9000', '[::]:9000'])(
 
 test('without --metrics nothing listens', async () => {
   expect((await serveBrokerMetrics(undefined, '1')).port).toBeUndefined();
+});
+
+const listening = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPServerWrap').length;
+
+test.each<readonly [string, string, Partial<BrokerOptions>]>([
+  ['its data are of a newer program', 'newer program', {}],
+  ['a trusted proxy is no address', 'trusted-proxy', { trustedProxies: ['nowhere'] }],
+])('a broker that does not start because %s listens nowhere, so its process ends', async (_, words, options) => {
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'isthmus-metrics-'));
+  const before = listening();
+  try {
+    const db = openDatabase(path.join(dataDir, 'broker.db'));
+    db.exec('PRAGMA user_version = 99');
+    db.close();
+    const local = { dataDir, listen: '127.0.0.1:0', metrics: '127.0.0.1:0', log: silentLog, version: '1' };
+    await expect(startBroker({ ...local, ...options })).rejects.toThrow(words);
+    await expect.poll(listening).toBe(before);
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
 });

@@ -74,6 +74,25 @@ describe('data of format 1', () => {
     await store.close();
   });
 
+  test('keeps what belongs to a cluster and to partners that are called as a partition of it is', async () => {
+    const { data, file } = await oldData('namesakes');
+    const namesakes = ['t/acme/cluster/due', 't/acme/with/webhook-due', 't/acme/open-requests/due'];
+    const all = (): unknown[] => {
+      const db = openDatabase(file);
+      const rows = namesakes.flatMap((pk) => db.prepare('SELECT * FROM item WHERE pk = ?').all(pk));
+      db.close();
+      return rows;
+    };
+    const db = openDatabase(file);
+    for (const pk of namesakes)
+      db.prepare(`INSERT INTO item (pk, sk, value, version) VALUES (?, 'observed/pe-1', '{"a":1}', 7)`).run(pk);
+    db.close();
+    const before = all();
+    expect(before).toHaveLength(namesakes.length);
+    await upgradeStopped(data, stoppedAt);
+    expect(all()).toEqual(before);
+  });
+
   test('is upgraded once, and what it was before is copied first', async () => {
     const { data, file } = await oldData('once');
     const { copy = '' } = await upgradeStopped(data, stoppedAt);
@@ -91,7 +110,9 @@ describe('data of format 1', () => {
     // What the last step writes is there already.
     db.exec("INSERT INTO item (pk, sk, value, version) VALUES ('system/deleting', 'gone', '{}', 1)");
     db.close();
-    await expect(upgradeStopped(data, stoppedAt)).rejects.toThrow();
+    for (let start = 0; start < 3; start += 1)
+      await expect(upgradeStopped(data, stoppedAt + start * 1_000)).rejects.toThrow();
+    expect((await readdir(data)).filter((name) => name.startsWith('before-'))).toEqual([]);
     const after = openDatabase(file);
     const { n } = after.prepare("SELECT count(*) AS n FROM item WHERE pk LIKE 't/%/due'").get() as {
       readonly n: number;

@@ -2,7 +2,7 @@
  * Data of an older program, brought to the format of this one. Before anything is changed the whole directory is copied beside the database, which is
  * the way back: restored to an empty directory, the copy is what the older program goes on with.
  */
-import { stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { type Database, openDatabase } from '#control/adapters/sqlite/driver.ts';
 import { currentFormat, formatOf, upgrade } from '#control/adapters/sqlite/formats.ts';
@@ -30,7 +30,13 @@ export async function upgradeData(dataDir: string, now: number): Promise<Upgrade
   if (from === 0 || from >= currentFormat) return { from, to: from };
   const copy = path.join(dataDir, `before-format-${currentFormat}-${stampOf(now)}`);
   await backUp(dataDir, copy);
-  withDatabase(file, upgrade);
+  try {
+    withDatabase(file, upgrade);
+  } catch (error) {
+    // The data is as it was: the supervisor of a broker that fails at each start would fill the disk with copies of it.
+    await rm(copy, { recursive: true, force: true });
+    throw error;
+  }
   return { from, to: currentFormat, copy };
 }
 

@@ -33,7 +33,7 @@ function bearerOf(authorization: string | undefined): string {
 }
 
 const looksLikeJwt = (text: string): boolean => /^[-\w]+\.[-\w]+\.[-\w]+$/.test(text);
-const looksLikeOperatorKey = (text: string): boolean => text.startsWith('iso_');
+export const looksLikeOperatorKey = (text: string): boolean => text.startsWith('iso_');
 
 export async function authenticateMember(
   control: Control,

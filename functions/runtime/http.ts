@@ -23,6 +23,7 @@ import {
   signedRequestOf,
 } from './authenticate.ts';
 import { type Composition, compositionOf } from './composition.ts';
+import { deprecationHeaders } from './deprecation.ts';
 import { jsonBodyOf } from './json-body.ts';
 import { inputError, problemDetails } from './problem.ts';
 import { noteStanding, rateHeaders } from './rate-headers.ts';
@@ -149,7 +150,15 @@ export function http<
     event: APIGatewayProxyEventV2,
     context: Context,
   ) => Promise<APIGatewayProxyResultV2>;
-  return Object.assign((event: APIGatewayProxyEventV2, context: Context) => handler(event, context), {
+  const { deprecated } = route;
+  const answering =
+    deprecated === undefined
+      ? handler
+      : async (event: APIGatewayProxyEventV2, context: Context): Promise<APIGatewayProxyResultV2> => {
+          const answer = (await handler(event, context)) as APIGatewayProxyStructuredResultV2;
+          return { ...answer, headers: { ...answer.headers, ...deprecationHeaders(deprecated) } };
+        };
+  return Object.assign((event: APIGatewayProxyEventV2, context: Context) => answering(event, context), {
     route: { ...route, query, body: bodySchema } as unknown as AnyRoute,
   });
 }

@@ -2,6 +2,7 @@
 import type * as z from 'zod';
 import type { AgentCaller, Caller, OperatorCaller, Permission } from '#control/access/caller.ts';
 import type { SignedRequest } from '#control/model/cluster.ts';
+import type { ErrorCode } from '#shared/errors/codes.ts';
 
 export interface Reply {
   readonly status?: number;
@@ -16,6 +17,15 @@ export interface Reply {
  * enrolled cluster key. `enroll`: signed, but not yet enrolled.
  */
 export type Auth = 'none' | 'key' | 'operator' | 'agent' | 'enroll';
+
+export interface Deprecation {
+  /** RFC 3339: since when there is something better. */
+  readonly since: string;
+  /** RFC 3339: from when on it answers 404; at least a year later. */
+  readonly until: string;
+  /** What to use, in a few words. */
+  readonly instead: string;
+}
 
 export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
@@ -42,10 +52,14 @@ export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.Zod
       }
     >
   >;
+  /** Codes of its use case. Those that follow from the other fields are added by `functions/refusals.ts`. */
+  readonly refusals?: readonly ErrorCode[];
   /** POST with an API key: absent means the answer is kept for repeats; `secret` means it must not be stored. */
   readonly answerHolds?: 'secret';
   /** Heeds If-Match. */
   readonly conditional?: true;
+  /** The operation goes away: answers say so (RFC 9745, RFC 8594), and so does the OpenAPI document. */
+  readonly deprecated?: Deprecation;
   /** Of a body, in bytes; default 256 KiB, for agents what the cloud takes. */
   readonly maxBodyBytes?: number;
 }

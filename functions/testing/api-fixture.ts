@@ -8,16 +8,22 @@ import { createControl } from '#control/control.ts';
 import type { Limits } from '#control/model/limits.ts';
 import type { DocumentSource } from '#control/ports/document-source.ts';
 import type { Store } from '#control/ports/store.ts';
+import { type AgentKeys, newAgentKeys, signRequest } from '#control/testing/agent-keys.ts';
+import { openFacts } from '#control/testing/simulated-cluster.ts';
 import { fromGatewayResult, toGatewayEvent } from '#functions/local/gateway-event.ts';
 import { createRouter } from '#functions/local/gateway-router.ts';
 import { invocationContext } from '#functions/local/invocation.ts';
+import { refusalsOf } from '#functions/refusals.ts';
 import { httpFunctions } from '#functions/routes.ts';
 import type { Composition } from '#functions/runtime/composition.ts';
 import { problemResponse } from '#functions/runtime/problem.ts';
+import type { AnyRoute } from '#functions/runtime/route.ts';
 import { createSystemIds } from '#functions/runtime/system-ids.ts';
+import type { ErrorCode } from '#shared/errors/codes.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
+import type { AgentClaims, ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
 
 export interface ApiAnswer {
   readonly status: number;
@@ -46,6 +52,17 @@ export interface ApiFixtureOptions {
   readonly wrap?: (store: Store) => Store;
   /** To be shared by several processes. */
   readonly store?: Store;
+  /** What this broker cannot do, as one without a key for secrets or without an identity at AWS. */
+  readonly without?: 'webhooks' | 'event-targets';
+}
+
+/** A cluster that is to join; `key` is a key of its tenant that makes join tokens. */
+interface Joining {
+  readonly tenant: string;
+  readonly key: string;
+  readonly cluster: string;
+  readonly facts?: ClusterFacts;
+  readonly keys?: AgentKeys;
 }
 
 export interface ApiFixture {
@@ -59,6 +76,20 @@ export interface ApiFixture {
   tenant(name: string): Promise<string>;
   /** A key of a tenant, made by its admin. */
   keyOf(admin: string, role: 'viewer' | 'operator' | 'admin'): Promise<string>;
+  /** Makes a join token and enrols with it. */
+  join(joining: Joining): Promise<ApiAnswer>;
+  /** A request of an agent, signed for what it says. */
+  signed(
+    agent: Pick<Joining, 'tenant' | 'cluster'> & { readonly keys: AgentKeys },
+    call: ApiCall,
+    claims?: Partial<AgentClaims>,
+  ): Promise<ApiAnswer>;
+}
+
+/** A code that the OpenAPI document does not list for the operation is a defect, whichever test meets it. */
+function mustBeDocumented(route: AnyRoute, code: ErrorCode): void {
+  if (refusalsOf(route).includes(code)) return;
+  throw new Error(`${route.method} ${route.path} answers ${code}, which its route does not list in refusals`);
 }
 
 export const apiUrl = 'https://broker.test:8443';
@@ -75,9 +106,14 @@ export async function createApiFixture(options: ApiFixtureOptions = {}): Promise
     channel: { ring: () => undefined },
     broker: () => ({ url: apiUrl }),
     documents: options.documents ?? createHttpsJson({ allowPrivateAddresses: true }),
-    secretBox: createSealedBox(new Uint8Array(32)),
+    ...(options.without !== 'webhooks' && { secretBox: createSealedBox(new Uint8Array(32)) }),
     webhookSender: createWebhookHttp(),
-    eventTargetSender: { principal: 'arn:aws:iam::210987654321:root', send: async () => ({ error: 'no target here' }) },
+    ...(options.without !== 'event-targets' && {
+      eventTargetSender: {
+        principal: 'arn:aws:iam::210987654321:root',
+        send: async () => ({ error: 'no target here' }),
+      },
+    }),
     ...(options.limits && { limits: options.limits }),
   });
   const composition: Composition = {
@@ -102,8 +138,10 @@ export async function createApiFixture(options: ApiFixtureOptions = {}): Promise
     const requestId = ids.next('req');
     const sent =
       body === undefined ? Buffer.alloc(0) : Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
+    let documented: AnyRoute | undefined;
     const result = await (async () => {
       const { run, ...route } = router(method, path.split('?')[0] ?? '');
+      documented = run.route;
       const request = {
         method,
         url: path,
@@ -122,15 +160,42 @@ export async function createApiFixture(options: ApiFixtureOptions = {}): Promise
     const answer = fromGatewayResult(result);
     const text = answer.body.toString('utf8');
     const json = String(answer.headers['content-type'] ?? '').includes('json') && !text.includes('\n');
+    const parsed = json && text !== '' ? JSON.parse(text) : undefined;
+    if (documented && answer.statusCode >= 400) mustBeDocumented(documented, parsed.code);
     return {
       status: answer.statusCode,
       headers: answer.headers as Record<string, string>,
       text,
-      body: json && text !== '' ? JSON.parse(text) : undefined,
+      body: parsed,
     };
   }
 
+  const signed: ApiFixture['signed'] = async ({ tenant, cluster: clusterId, keys }, toSend, claims) => {
+    const sent = toSend.body === undefined ? '' : JSON.stringify(toSend.body);
+    const { authorization = '' } = await signRequest({
+      keys,
+      tenant,
+      clusterId,
+      audience: apiUrl,
+      now: clock.now(),
+      method: toSend.method,
+      path: toSend.path.split('?')[0] ?? '',
+      body: sent,
+      ...(claims && { claims }),
+    });
+    return call({ ...toSend, key: undefined, headers: { ...toSend.headers, authorization } });
+  };
+
   return {
+    signed,
+    async join({ tenant, key, cluster, facts = openFacts, keys = newAgentKeys() }) {
+      const { body: made } = await call({ method: 'POST', path: '/v1/join-tokens', key, body: { cluster } });
+      const { secret } = JSON.parse(Buffer.from(made.token.slice('isthmus1.'.length), 'base64url').toString()) as {
+        secret: string;
+      };
+      const body = { clusterId: cluster, token: secret, publicKey: keys.publicKey, facts };
+      return signed({ tenant, cluster, keys }, { method: 'POST', path: '/v1/agent/enroll', body });
+    },
     clock,
     store,
     control,

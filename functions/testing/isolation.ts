@@ -362,7 +362,7 @@ function guarded(
 const sharedIds = /^(rq|ok|req)_|^[a-z]+_0{10}/;
 
 /** Every URL is an identity provider, and nothing is sent anywhere. */
-const imaginedProviders: DocumentSource = {
+export const imaginedProviders: DocumentSource = {
   refusal: () => undefined,
   json: async (url) =>
     url.endsWith('/jwks')

@@ -2,7 +2,7 @@
  * The two addresses that the world knows: the HTTP API and the WebSocket API, with their stages, limits and access logs but without
  * routes. Apart from the functions, because join tokens and agents carry these addresses: a release never touches them.
  */
-import { Aws, CfnOutput, RemovalPolicy, Stack, type StackProps, Validations } from 'aws-cdk-lib';
+import { Aws, CfnOutput, Duration, RemovalPolicy, Stack, type StackProps, Validations } from 'aws-cdk-lib';
 import { AccessLogFormat, CfnAccount } from 'aws-cdk-lib/aws-apigateway';
 import {
   CorsHttpMethod,
@@ -18,6 +18,12 @@ import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
 import { ManagedPolicy, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
+import {
+  crossOriginAnswerHeaders,
+  crossOriginMethods,
+  crossOriginRequestHeaders,
+  crossOriginSeconds,
+} from '#shared/domain/cross-origin.ts';
 import type { Names } from '../constructs/names.ts';
 import { excuses } from '../rules/excuses.ts';
 import type { StageSettings } from '../stages.ts';
@@ -67,9 +73,11 @@ export class EdgeStack extends Stack {
       ...(corsOrigins.length > 0 && {
         corsPreflight: {
           allowOrigins: [...corsOrigins],
-          allowMethods: [CorsHttpMethod.ANY],
-          allowHeaders: ['authorization', 'content-type', 'idempotency-key', 'if-match', 'if-none-match'],
-          exposeHeaders: ['etag', 'link', 'location', 'retry-after', 'x-request-id'],
+          allowMethods: crossOriginMethods.map((method) => CorsHttpMethod[method]),
+          allowHeaders: [...crossOriginRequestHeaders],
+          exposeHeaders: [...crossOriginAnswerHeaders],
+          allowCredentials: false,
+          maxAge: Duration.seconds(crossOriginSeconds),
         },
       }),
     });

@@ -223,7 +223,11 @@ export function statusError(status: number, text: string, headers: http.Incoming
   const body = parseStatus(text);
   const message = body.message ?? (text.trim().slice(0, 500) || `the API server answered ${status}`);
   const retryAfterS = Number(headers['retry-after'] ?? body.details?.retryAfterSeconds ?? Number.NaN);
-  const causes = body.details?.causes?.map((cause) => ({ field: cause.field, message: cause.message }));
+  const causes = body.details?.causes?.map((cause) => ({
+    field: cause.field,
+    message: cause.message,
+    ...(cause.reason === undefined ? {} : { reason: cause.reason }),
+  }));
   return new AppError(codeFor(status, body.reason, message, Number.isFinite(retryAfterS)), message, {
     detail: {
       status,

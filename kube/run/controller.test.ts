@@ -7,6 +7,7 @@ import { ManualClock } from '#shared/ports/clock.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
 import { Store } from '../cache/store.ts';
 import { happenedOn, OutageTracker } from '../http/outage-tracker.ts';
+import { statusError } from '../http/request.ts';
 import type { Cache, ControllerOptions } from '../model/types.ts';
 import { createController, watch } from './controller.ts';
 
@@ -120,6 +121,29 @@ describe('a controller', () => {
     }
     expect(at.slice(1).map((time, i) => time - (at[i] ?? 0))).toEqual([50, 100, 200, 400, 800]);
     expect(errors).toEqual(['reconcile failed no right to list pods']);
+    await close();
+  });
+
+  test('repeats a pass that wants an object in a namespace that is being deleted, and reports no failure', async () => {
+    const message =
+      'secrets "gw" is forbidden: unable to create new content in namespace shop because it is being terminated';
+    const causes = [
+      { reason: 'NamespaceTerminating', message: 'namespace shop is being terminated', field: 'metadata.namespace' },
+    ];
+    const answer = { kind: 'Status', reason: 'Forbidden', code: 403, message, details: { causes } };
+    let passes = 0;
+    const { store, sync, clock, close, errors } = await start(async () => {
+      passes += 1;
+      throw statusError(403, JSON.stringify(answer));
+    });
+    store.put(configMap('a', '1'));
+    sync();
+    for (let ms = 0; ms < 1_000; ms += 10) {
+      await settle();
+      clock.advance(10);
+    }
+    expect(passes).toBeGreaterThan(2);
+    expect(errors).toEqual([]);
     await close();
   });
 

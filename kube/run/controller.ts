@@ -4,7 +4,7 @@ import { sharedByMany } from '#shared/async/abort-scope.ts';
 import type { Random } from '#shared/async/backoff.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { type Outcome, requeueAfterMs } from '#shared/domain/outcome.ts';
-import { codeOf, isRetryable } from '#shared/errors/app-error.ts';
+import { AppError, codeOf, isRetryable } from '#shared/errors/app-error.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
@@ -22,6 +22,14 @@ export interface ControllerDeps {
 
 /** Keys that waited for the same server do not all come at once. */
 const returnSpreadMs = 200;
+
+/** A namespace that is being deleted takes no new object. What wanted one there learns of the deletion by its watch, or goes with it. */
+function isNamespaceEnding(error: unknown): boolean {
+  const causes = error instanceof AppError ? error.detail.causes : undefined;
+  return (
+    Array.isArray(causes) && (causes as { reason?: string }[]).some(({ reason }) => reason === 'NamespaceTerminating')
+  );
+}
 
 /** Erases the kind, so that watches of different kinds fit in one list. */
 export const watch = <T extends KubeObject>(cache: Cache<T>, keys: (object: T) => Iterable<string>): Watch =>
@@ -80,8 +88,8 @@ export function createController(
     const code = codeOf(error);
     const fields = { key, code, failures: queue.failures(key), delayMs };
     const signature = `${code} ${messageOf(error)}`;
-    // Write conflicts are part of optimistic concurrency.
-    if (code === 'kube_conflict' || reported.get(key) === signature) {
+    // Write conflicts are part of optimistic concurrency, and so is a namespace whose deletion a cache does not show yet.
+    if (code === 'kube_conflict' || isNamespaceEnding(error) || reported.get(key) === signature) {
       log.debug('reconcile failed', fields);
       return;
     }

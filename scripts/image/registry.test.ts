@@ -89,3 +89,24 @@ test('credentials are not sent to another host that takes an upload', async () =
   other.close();
   expect(seen).toBeUndefined();
 });
+
+test('credentials are not sent to the token service that another host names', async () => {
+  const tokens: (string | undefined)[] = [];
+  const other = createServer((request, response) => {
+    request.resume();
+    if (request.url?.startsWith('/token')) {
+      tokens.push(request.headers.authorization);
+      return void response.end(JSON.stringify({ token: 'x' }));
+    }
+    const realm = `http://${request.headers.host}/token`;
+    response.writeHead(401, { 'www-authenticate': `Bearer realm="${realm}"` }).end();
+  });
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  const location = `http://127.0.0.1:${(other.address() as AddressInfo).port}/upload`;
+  const { registry } = await serving((_request, response) => response.writeHead(202, { location }).end(), {
+    credentials: { username: 'me', password: 'pw' },
+  });
+  await expect(registry.putBlob(digest, Buffer.from('x'))).rejects.toMatchObject({ code: 'unauthenticated' });
+  other.close();
+  expect(tokens).toEqual([]);
+});

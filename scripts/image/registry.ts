@@ -40,9 +40,11 @@ export function openRegistry(options: RegistryOptions): Registry {
   const at = (path: string): URL => new URL(`${origin}/v2/${repository}/${path}`);
   let authorization: string | undefined;
 
+  /** Upload locations may be at another host: it gets no credentials, and its challenge names no token service. */
+  const isRegistry = (url: URL): boolean => url.origin === new URL(origin).origin;
+
   async function send({ method, url, headers, body }: Call): Promise<Response> {
-    // Upload locations may be at another host, which has no business with our credentials.
-    const mine = url.origin === new URL(origin).origin;
+    const mine = isRegistry(url);
     return fetch(url, {
       method,
       redirect: 'manual',
@@ -61,7 +63,7 @@ export function openRegistry(options: RegistryOptions): Registry {
       try {
         const answer = await send(request);
         if (request.accepted.includes(answer.status)) return answer;
-        if (answer.status === 401 && !authorized) {
+        if (answer.status === 401 && !authorized && isRegistry(request.url)) {
           authorized = true;
           authorization = await authorize(answer, options);
           await answer.body?.cancel();

@@ -81,6 +81,12 @@ const kubeletConfig = (cluster: ClusterSpec, cgroupRoot: string): object => ({
     'imagefs.available': '1%',
     'nodefs.inodesFree': '1%',
   },
+  ...(cluster.restartDelaySeconds === undefined
+    ? {}
+    : {
+        featureGates: { KubeletCrashLoopBackOffMax: true },
+        crashLoopBackOff: { maxContainerRestartPeriod: `${cluster.restartDelaySeconds}s` },
+      }),
 });
 
 const proxyConfig = (cluster: ClusterSpec, node: NodeSpec): object => ({

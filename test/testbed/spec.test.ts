@@ -102,3 +102,20 @@ test('how often its control plane collects garbage and what its API server is to
   expect(differsFrom(unfair, { name: 'rome' })).toBeUndefined();
   expect(() => planCluster(0, 1, { name: 'rome', gcPercent: 0 })).toThrow(/gcPercent is 0: .* from 10 to 10000/);
 });
+
+test('how long its kubelets wait at most before they start a container again belongs to what a cluster is', () => {
+  const eager = planCluster(0, 1, { name: 'rome', restartDelaySeconds: 5 });
+  expect(eager.restartDelaySeconds).toBe(5);
+  expect(differsFrom(eager, { name: 'rome', restartDelaySeconds: 5 })).toBeUndefined();
+  expect(differsFrom(eager, { name: 'rome', restartDelaySeconds: 300 })).toMatch(
+    'restartDelaySeconds 5, asked for 300',
+  );
+  expect(differsFrom(planCluster(0, 1, { name: 'rome' }), { name: 'rome', restartDelaySeconds: 5 })).toMatch(
+    'restartDelaySeconds 300',
+  );
+  for (const wrong of [0, 301, 1.5]) {
+    expect(() => planCluster(0, 1, { name: 'rome', restartDelaySeconds: wrong })).toThrow(
+      `restartDelaySeconds is ${wrong}: a whole number from 1 to 300`,
+    );
+  }
+});

@@ -14,6 +14,8 @@ export interface ClusterRequest {
   readonly apiServerFlags?: readonly string[];
   /** True: volumes of files behind loop devices, by the StorageClasses of `storage-addons.ts`; false unless told. */
   readonly storage?: boolean;
+  /** The longest delay before the kubelet starts a container again that keeps ending, in whole seconds from 1 to 300: 300 unless told. */
+  readonly restartDelaySeconds?: number;
 }
 
 export interface NodeSpec {
@@ -38,11 +40,15 @@ export interface ClusterSpec {
   readonly gcPercent?: number;
   readonly apiServerFlags?: readonly string[];
   readonly storage?: true;
+  readonly restartDelaySeconds?: number;
   readonly nodes: readonly NodeSpec[];
 }
 
 /** Of every component, where Go's own is 100: control planes that mostly wait take a third less processor time for 100 MiB more. */
 export const usualGcPercent = 400;
+
+/** The kubelet's own limit of its back-off. */
+const usualRestartDelaySeconds = 300;
 
 /** Beds of one machine get a slot each: a sixteenth part of 198.18.0.0/16 or 198.19.0.0/16 is their "internet". */
 export const slotCount = 32;
@@ -107,6 +113,16 @@ export function planCluster(slot: number, index: number, request: ClusterRequest
   if (gcPercent !== undefined && !(Number.isInteger(gcPercent) && gcPercent >= 10 && gcPercent <= 10_000)) {
     throw new AppError('invalid_input', `gcPercent is ${gcPercent}: a whole number from 10 to 10000 is accepted`);
   }
+  const { restartDelaySeconds } = request;
+  if (
+    restartDelaySeconds !== undefined &&
+    !(Number.isInteger(restartDelaySeconds) && restartDelaySeconds >= 1 && restartDelaySeconds <= 300)
+  ) {
+    throw new AppError(
+      'invalid_input',
+      `restartDelaySeconds is ${restartDelaySeconds}: a whole number from 1 to 300 is accepted`,
+    );
+  }
   const podCidr = request.podCidr ?? `10.${index}.0.0/16`;
   const serviceCidr = request.serviceCidr ?? `10.${100 + index}.0.0/16`;
   const pods = checkedRange(`podCidr of ${name}`, podCidr, 8, 22);
@@ -131,6 +147,7 @@ export function planCluster(slot: number, index: number, request: ClusterRequest
     ...(gcPercent === undefined ? {} : { gcPercent }),
     ...(request.apiServerFlags === undefined ? {} : { apiServerFlags: request.apiServerFlags }),
     ...(request.storage ? { storage: true } : {}),
+    ...(restartDelaySeconds === undefined ? {} : { restartDelaySeconds }),
     nodes: Array.from({ length: nodes }, (_, i) => ({
       name: `${name}-${i + 1}`,
       ip: internetAddress(slot, index, 11 + i),
@@ -151,6 +168,7 @@ export function differsFrom(existing: ClusterSpec, request: ClusterRequest): str
     ['gcPercent', existing.gcPercent ?? usualGcPercent, request.gcPercent],
     ['apiServerFlags', (existing.apiServerFlags ?? []).join(' '), request.apiServerFlags?.join(' ')],
     ['storage', existing.storage ?? false, request.storage],
+    ['restartDelaySeconds', existing.restartDelaySeconds ?? usualRestartDelaySeconds, request.restartDelaySeconds],
   ];
   const other = wanted.find(([, is, requested]) => requested !== undefined && requested !== is);
   return other && `${existing.name} is up with ${other[0]} ${other[1]}, asked for ${other[2]}: take it down first`;

@@ -256,6 +256,10 @@ describe('a link that two opposite peerings share', () => {
         message: 'spec.secretRef is not accepted from a broker on a GatewayServer',
       },
     ]);
+    // What was refused is no reason why the end takes its time.
+    sets.accept(answer(2, set('pe_1', 2, 'absent')));
+    await sets.reconcile('pe_1', signal);
+    expect(sets.observed()[0]).toMatchObject({ appliedRevision: 1, refusals: [] });
   });
 });
 

@@ -207,9 +207,8 @@ export function createDesiredState({
       });
     }
     if (plan.clean) ended.add(peering);
-    if (sets.get(peering) === set && plan.waitingOn === undefined)
-      progress.set(peering, { revision: set.revision, refusals });
-    else if (refusals.length > 0) progress.set(peering, { revision: progress.get(peering)?.revision ?? 0, refusals });
+    const isDone = sets.get(peering) === set && plan.waitingOn === undefined;
+    progress.set(peering, { revision: isDone ? set.revision : (progress.get(peering)?.revision ?? 0), refusals });
     onProgress();
     // The refusal is in the report; the queue tries again with back-off.
     if (transient !== undefined) throw transient;

@@ -13,7 +13,7 @@ const isKind = (text: string | undefined): text is CredentialKind => text === 'c
 
 /** `keys`: the Secret with the key pair of the cluster, which carries the finding. Undefined: not found out yet. */
 export function choiceOf(
-  { credentials = 'certificate' }: Pick<PeeringConfig, 'credentials'>,
+  { credentials }: Pick<PeeringConfig, 'credentials'>,
   keys: Secret | undefined,
 ): CredentialChoice | undefined {
   if (credentials === 'certificate') return { kind: credentials };
@@ -35,6 +35,9 @@ export interface ProbeRequest {
 
 /** A signer that works takes a second or two, one that has just started some more. */
 export const probeMs = 30_000;
+
+/** A cluster that was found to sign nothing is asked so often. */
+export const askAgainMs = 3_600_000;
 
 /** Undefined: not decided yet. */
 export function verdictOf(request: ProbeRequest, sinceMs: number, nowMs: number): CredentialChoice | undefined {

@@ -101,7 +101,6 @@ describe('the kind of credentials', () => {
     },
   });
   test.each([
-    [undefined, 'token', { kind: 'certificate' }],
     ['certificate', 'token', { kind: 'certificate' }],
     ['token', 'certificate', { kind: 'token', reason: 'the agent is told to give tokens' }],
     ['auto', 'token', { kind: 'token', reason: 'because' }],
@@ -109,7 +108,7 @@ describe('the kind of credentials', () => {
     ['auto', 'nonsense', undefined],
     ['auto', undefined, undefined],
   ] as const)('told %s, found %s: %o', (credentials, kind, choice) => {
-    expect(choiceOf(credentials === undefined ? {} : { credentials }, found(kind))).toEqual(choice);
+    expect(choiceOf({ credentials }, found(kind))).toEqual(choice);
   });
 
   test.each<[string, ProbeRequest, number, string | undefined]>([

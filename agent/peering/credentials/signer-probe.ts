@@ -1,6 +1,7 @@
 /**
- * Finds out once whether this cluster signs client certificates: managed clusters such as EKS approve a request and never answer it. The request is for a
- * key that is not kept and a name that has no rights. The finding stands on the Secret with the key pair of the cluster; without it the agent asks again.
+ * Finds out whether this cluster signs client certificates: managed clusters such as EKS approve a request and never answer it. The request is for a
+ * key that is not kept and a name that has no rights. The finding stands on the Secret with the key pair of the cluster. One that says certificates is
+ * kept; one that says tokens may come from a signer that was down, so the agent asks again when it starts and every hour.
  */
 import { keysSecret } from '#agent/model/peering-selections.ts';
 import { buildCertificateRequest } from '#agent/pki/certificate-request.ts';
@@ -12,11 +13,11 @@ import { createController, watch } from '#kube/run/controller.ts';
 import { type CertificateSigningRequest, certificateSigningRequests, secrets } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, refOf, type Secret } from '#shared/domain/kube-object.ts';
 import { authenticationKeysSecret, isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
-import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
+import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
 import type { PeeringDeps } from '../model/deps.ts';
-import { awaitedChoice, type CredentialChoice, choiceOf, type ProbeRequest, verdictOf } from './choice.ts';
+import { askAgainMs, awaitedChoice, type CredentialChoice, choiceOf, type ProbeRequest, verdictOf } from './choice.ts';
 
 const lookMs = 500;
 const probeName = 'isthmus-signer-probe';
@@ -47,6 +48,7 @@ export function createSignerProbeController({ cluster, config, clock, ids, log }
   const reportWait = createReportWait(events, clock);
   /** Of this process: one that an agent before it left behind says nothing about now. */
   let asked: { readonly name: string; readonly atMs: number } | undefined;
+  let nextAtMs = 0;
 
   async function ask(signal: AbortSignal): Promise<ProbeRequest> {
     const made = await api.create(
@@ -88,16 +90,19 @@ export function createSignerProbeController({ cluster, config, clock, ids, log }
     }
   }
 
-  async function note(secret: Secret, { kind, reason = '' }: CredentialChoice, signal: AbortSignal): Promise<void> {
+  async function forget(signal: AbortSignal): Promise<void> {
     if (asked !== undefined)
       await api.delete(certificateSigningRequests, { name: asked.name }, {}, signal).catch((error: unknown) => {
         if (codeOf(error) !== 'kube_not_found') throw error;
       });
+    asked = undefined;
+  }
+
+  async function note(secret: Secret, { kind, reason = '' }: CredentialChoice, signal: AbortSignal): Promise<void> {
     const annotations = { [isthmusAnnotation.credentials]: kind, [isthmusAnnotation.credentialsReason]: reason };
     await api.mergePatch(secrets, refOf(secret), { metadata: { annotations } }, {}, signal);
     events.emit(secret, 'Normal', 'CredentialsChosen', `consumers get a ${kind}: ${reason}`);
     log.info('credentials of consumers chosen', { kind, reason });
-    asked = undefined;
   }
 
   return createController(
@@ -107,12 +112,18 @@ export function createSignerProbeController({ cluster, config, clock, ids, log }
       watches: [watch(keys, () => [authenticationKeysSecret])],
       async reconcile(_key, signal): Promise<Outcome> {
         const secret = keys.list()[0];
-        if (secret === undefined || choiceOf(config, secret) !== undefined) return settled;
+        if (secret === undefined || config.credentials !== 'auto') return settled;
+        const known = choiceOf(config, secret);
+        if (known?.kind === 'certificate') return settled;
+        if (known !== undefined && clock.now() < nextAtMs) return again(nextAtMs - clock.now());
         const request = await probe(signal);
         const found = verdictOf(request, asked?.atMs ?? clock.now(), clock.now());
-        if (found === undefined) return reportWait(secret, waiting(awaitedChoice, lookMs));
-        await note(secret, found, signal);
-        return settled;
+        if (found === undefined)
+          return known === undefined ? reportWait(secret, waiting(awaitedChoice, lookMs)) : again(lookMs);
+        await forget(signal);
+        nextAtMs = clock.now() + askAgainMs;
+        if (found.kind !== known?.kind || found.reason !== known.reason) await note(secret, found, signal);
+        return found.kind === 'token' ? again(askAgainMs) : settled;
       },
     },
     { clock, log },

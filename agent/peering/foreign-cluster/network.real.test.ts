@@ -33,7 +33,7 @@ beforeAll(async () => {
     cluster: openCluster(await connectKubeconfig(world.kubeconfig), deps, stop.signal),
     clusterId: 'rome',
     ids: systemIds,
-    config: { apiServerUrl: 'https://rome', apiServerCa: '', systemNamespace: 'liqo' },
+    config: { apiServerUrl: 'https://rome', apiServerCa: '', systemNamespace: 'liqo', credentials: 'certificate' },
   }).run(stop.signal);
 }, 300_000);
 afterAll(async () => {

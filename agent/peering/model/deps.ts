@@ -17,8 +17,8 @@ export interface PeeringConfig {
   readonly gatewayRole?: string;
   /** Life of the certificates that this cluster issues to consumers; default 7 days, at least 600 (the API server's minimum). */
   readonly certificateLifetimeSeconds?: number;
-  /** What it issues to them: certificates, tokens (where its signer signs no certificates), or what it finds that it can. Default: certificates. */
-  readonly credentials?: CredentialSetting;
+  /** What it issues to them: certificates, tokens (where its signer signs no certificates), or what it finds that it can. */
+  readonly credentials: CredentialSetting;
   /** Of the virtual nodes that stand for this cluster at its consumers. */
   readonly clusterLabels?: Readonly<Record<string, string>>;
 }

@@ -120,7 +120,7 @@ function startRome(objects: readonly KubeObject[], recoveryPort: number) {
   const controller = createRecoveryController({
     cluster: memory.cluster,
     clusterId: 'rome',
-    config: { apiServerUrl: '', apiServerCa: '', systemNamespace: 'liqo' },
+    config: { apiServerUrl: '', apiServerCa: '', systemNamespace: 'liqo', credentials: 'certificate' },
     clock: systemClock,
     ids: systemIds,
     log: silentLog,

@@ -36,19 +36,22 @@ export function upgrade(db: Database): void {
 
 /** 1 to 2: what comes due lay with its tenant, and lies with what comes due of all others. */
 function dueOfAllTenants(db: Database): void {
-  const rows = (like: string): Row[] =>
-    db.prepare("SELECT pk, sk, value, expires_at FROM item WHERE pk LIKE ? ESCAPE '!'").all(like) as Row[];
+  /** Of all tenants. What a cluster or partner has that is itself called `due` lies one level deeper and stays there. */
+  const rowsOf = (partition: string): Row[] =>
+    db
+      .prepare('SELECT pk, sk, value, expires_at FROM item WHERE pk LIKE ? AND pk NOT LIKE ?')
+      .all(`t/%/${partition}`, `t/%/%/${partition}`) as Row[];
   const insert = db.prepare('INSERT INTO item (pk, sk, value, version, expires_at) VALUES (?, ?, ?, 1, ?)');
   const remove = db.prepare('DELETE FROM item WHERE pk = ? AND sk = ?');
   const change = db.prepare('UPDATE item SET value = ? WHERE pk = ? AND sk = ?');
   const tenantOf = (pk: string): string => pk.split('/')[1] ?? '';
-  for (const { pk, sk, value, expires_at } of rows('t/%/due')) {
+  for (const { pk, sk, value, expires_at } of rowsOf('due')) {
     const [time = '', ...rest] = sk.split('/');
     const id = rest.join('/');
     insert.run(`system/due-looks/${shardOf(tenantOf(pk), id)}`, `${time}/${tenantOf(pk)}/${id}`, value, expires_at);
     remove.run(pk, sk);
   }
-  for (const { pk, sk, expires_at } of rows('t/%/webhook-due')) {
+  for (const { pk, sk, expires_at } of rowsOf('webhook-due')) {
     const [receiver = '', time = '', event = ''] = sk.split('/');
     const value = JSON.stringify({ receiver, event });
     change.run(value, pk, sk);
@@ -56,7 +59,8 @@ function dueOfAllTenants(db: Database): void {
     const place = `system/due-deliveries/${shardOf(tenant, receiver)}`;
     insert.run(place, `${time}/${tenant}/${receiver}/${event}`, value, expires_at);
   }
-  for (const { sk, value } of rows('system/tenants')) {
+  const tenants = db.prepare("SELECT sk, value FROM item WHERE pk = 'system/tenants'").all() as Row[];
+  for (const { sk, value } of tenants) {
     if ((JSON.parse(value) as { readonly deleting?: boolean }).deleting) insert.run('system/deleting', sk, '{}', null);
   }
 }

@@ -5,7 +5,7 @@ import type { ConditionType } from '../../model/peering.ts';
 import type { PeeringSpec, PeeringState, SideInput } from '../../model/peering-records.ts';
 import { type Condition, holds, lacks, type Side } from '../core/condition.ts';
 import type { Verdict } from '../terms/consent.ts';
-import { type ConsumerReport, linkKinds } from './reports.ts';
+import { type ConsumerReport, linkKinds, shownObject } from './reports.ts';
 
 type Refusal = ObservedSet['refusals'][number];
 
@@ -90,8 +90,12 @@ export function refusalOf(spec: PeeringSpec, consumer: SideInput, provider: Side
   if (!first) return undefined;
   const type = typeOf(first.refusal.object);
   const { code } = first.refusal;
-  const transient = Object.hasOwn(codes, code) && codes[code as ErrorCode].retry;
-  return { type, condition: refusalCondition(type, first.side, spec[first.side], first.refusal), transient };
+  const known = Object.hasOwn(codes, code) ? codes[code as ErrorCode] : undefined;
+  const transient = known?.retry === true;
+  const condition = transient
+    ? retryCondition(type, first.side, spec[first.side], first.refusal, known.remedy)
+    : refusalCondition(type, first.side, spec[first.side], first.refusal);
+  return { type, condition, transient };
 }
 
 function typeOf(object: string): Refused['type'] {
@@ -104,11 +108,21 @@ const refusalCondition = (type: ConditionType, side: Side, cluster: string, refu
     type,
     side,
     'Refused',
-    `${cluster} refuses ${refusal.object}: ${refusal.message}`,
+    `${cluster} refuses ${shownObject(refusal)}: ${refusal.message}`,
     refusal.code === 'policy_refused'
       ? `change the PeeringPolicy of ${cluster}, or unpeer`
       : `correct what the message names in ${cluster}, or unpeer`,
   );
+
+/** Nothing is to be corrected: every peering waits a moment for what the peer signs. */
+const retryCondition = (
+  type: ConditionType,
+  side: Side,
+  cluster: string,
+  refusal: Refusal,
+  remedy: string,
+): Condition =>
+  lacks(type, side, 'Refused', `${cluster} will try ${shownObject(refusal)} again: ${refusal.message}`, remedy);
 
 export function authenticatedCondition(
   spec: PeeringSpec,

@@ -6,7 +6,7 @@
 import { nameList } from '#shared/domain/name-list.ts';
 import type { PeeringCondition } from '../../model/peering.ts';
 import type { DesiredContent, PeeringSpec, PeeringState, Removal, SideInput } from '../../model/peering-records.ts';
-import { linkKinds, remainingOf } from './reports.ts';
+import { linkKinds, remainingOf, shownObject } from './reports.ts';
 
 /** A consumer that is not clean by then may be waiting for a dead provider, or be dead itself: both sides stop waiting. */
 const forceAfterMs = 30_000;
@@ -61,7 +61,12 @@ const absent = (side: SideInput, peerDead: boolean): DesiredContent | undefined 
   side.desired && { state: 'absent', peerDead, objects: [] };
 
 const asBefore = ({ desired }: SideInput): DesiredContent | undefined =>
-  desired && { state: desired.state, peerDead: desired.peerDead, objects: desired.objects };
+  desired && {
+    state: desired.state,
+    peerDead: desired.peerDead,
+    objects: desired.objects,
+    ...(desired.announcement === undefined ? {} : { announcement: desired.announcement }),
+  };
 
 export function advanceRemoval(input: RemovalInput): RemovalResult {
   const { spec, consumer, provider, now } = input;
@@ -175,16 +180,16 @@ function cleanCondition(
   }
   if (here.left)
     return not('ClusterLeft', `${cluster} has left and will not report`, `delete what is left in ${cluster} by hand`);
+  if (side === 'provider' && removal.providerAskedAt === undefined) {
+    return not('WaitingForConsumer', `${cluster} keeps its side until ${spec.consumer} has given everything back`);
+  }
   const [refusal] = here.observed?.refusals ?? [];
   if (refusal)
     return not(
       'Refused',
-      `${cluster} refuses to remove ${refusal.object}: ${refusal.message}`,
+      `${cluster} refuses to remove ${shownObject(refusal)}: ${refusal.message}`,
       `correct that in ${cluster}`,
     );
-  if (side === 'provider' && removal.providerAskedAt === undefined) {
-    return not('WaitingForConsumer', `${cluster} keeps its side until ${spec.consumer} has given everything back`);
-  }
   const remaining = remainingOf(here.observed, opposite);
   const left = remaining.length === 0 ? 'to confirm that nothing is left' : `to remove ${nameList(remaining)}`;
   if (removal.endedAt !== undefined) {

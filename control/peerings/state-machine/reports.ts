@@ -89,3 +89,6 @@ export const remainingOf = (set: ObservedSet | undefined, shared: boolean): read
     .map((object) =>
       [object.kind, ...(object.namespace === undefined ? [] : [object.namespace]), object.name].join('/'),
     );
+
+/** `Kind/name` or `Kind/namespace/name`: agents report an object without a namespace as `Kind//name`. */
+export const shownObject = ({ object }: { readonly object: string }): string => object.replace('//', '/');

@@ -12,6 +12,7 @@ export const handler = http(
     auth: 'key',
     permission: 'approval-rules:write',
     body: NewApprovalRule,
+    refusals: ['limit_reached'],
     answers: { 201: { description: 'The new rule.', body: ApprovalRule } },
   },
   async ({ control, caller, body, signal }) => ({

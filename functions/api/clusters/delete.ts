@@ -15,6 +15,7 @@ export const handler = http(
     permission: 'clusters:remove',
     pathParameters: z.object({ cluster: z.string() }),
     query: z.object({ force: Flag }),
+    refusals: ['in_use'],
     answers: { 200: { description: 'The cluster as it left.', body: Cluster } },
   },
   async ({ control, caller, path, query, signal }) => ({

@@ -12,6 +12,7 @@ export const handler = http(
     auth: 'key',
     permission: 'directory:write',
     body: NewDirectoryEntry,
+    refusals: ['cluster_unknown'],
     answers: {
       200: { description: 'The cluster was published already; this is its entry now.', body: DirectoryEntry },
       201: { description: 'The new entry.', body: DirectoryEntry },

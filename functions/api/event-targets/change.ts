@@ -18,6 +18,7 @@ export const handler = http(
     permission: 'webhooks:write',
     pathParameters: z.object({ target: z.string() }),
     body: EventTargetChange,
+    refusals: ['event_type_unknown'],
     answers: { 200: { description: 'The event target as it is now.', body: EventTarget } },
   },
   async ({ control, caller, path, body, headers, signal }) => {

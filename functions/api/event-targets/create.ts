@@ -13,6 +13,7 @@ export const handler = http(
     auth: 'key',
     permission: 'webhooks:write',
     body: NewEventTarget,
+    refusals: ['event_type_unknown', 'event_targets_unavailable', 'limit_reached'],
     answers: { 201: { description: 'The event target, with whom its role has to trust.', body: EventTarget } },
   },
   async ({ control, caller, body, signal }) => ({

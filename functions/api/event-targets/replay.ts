@@ -13,6 +13,7 @@ export const handler = http(
     permission: 'webhooks:write',
     pathParameters: z.object({ target: z.string() }),
     body: ReplayDead,
+    refusals: ['cursor_unknown', 'event_target_disabled'],
     answers: { 202: { description: 'How many are tried again now.', body: ReplayedDead } },
   },
   async ({ control, caller, path, body, signal }) => ({

@@ -19,6 +19,7 @@ export const handler = http(
       subject: z.string().max(200).optional().describe('Only those about this subject, for example `peering/pe_…`.'),
       wait: Wait,
     }),
+    refusals: ['cursor_expired'],
     answers: { 200: { description: 'Events after the cursor.', body: EventPage } },
   },
   async ({ control, caller, query, ...rest }) => {

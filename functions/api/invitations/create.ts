@@ -13,6 +13,7 @@ export const handler = http(
     auth: 'key',
     permission: 'invitations:write',
     body: NewInvitation,
+    refusals: ['cluster_unknown', 'limit_reached'],
     answers: { 201: { description: 'The invitation; its code is shown once.', body: IssuedInvitation } },
     answerHolds: 'secret',
   },

@@ -17,6 +17,16 @@ export const handler = http(
     permission: 'peerings:write',
     query: z.object({ wait: Wait }),
     body: NewRedemption,
+    refusals: [
+      'invitation_unknown',
+      'invitation_closed',
+      'cluster_unknown',
+      'policy_refused',
+      'consent_exceeded',
+      'cluster_id_taken',
+      'in_use',
+      'limit_reached',
+    ],
     answers: settledAnswers('This cluster has used this invitation already; its peering.'),
   },
   async ({ control, caller, body, signal }) => {

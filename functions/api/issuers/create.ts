@@ -13,6 +13,7 @@ export const handler = http(
     auth: 'key',
     permission: 'issuers:write',
     body: NewIssuer,
+    refusals: ['url_refused', 'issuer_unusable', 'fields_conflict', 'already_exists', 'limit_reached'],
     answers: { 201: { description: 'The issuer.', body: Issuer } },
   },
   async ({ control, caller, body, signal }) => {

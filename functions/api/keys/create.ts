@@ -13,6 +13,7 @@ export const handler = http(
     auth: 'key',
     permission: 'keys:write',
     body: NewApiKey.extend({ scopes: z.array(z.enum(permissionNames)).min(1).optional() }),
+    refusals: ['fields_conflict'],
     answers: { 201: { description: 'The key; its secret is shown once.', body: IssuedApiKey } },
     answerHolds: 'secret',
   },

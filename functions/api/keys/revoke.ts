@@ -13,6 +13,7 @@ export const handler = http(
     auth: 'key',
     permission: 'keys:write',
     pathParameters: z.object({ key: z.string() }),
+    refusals: ['in_use'],
     answers: { 200: { description: 'The revoked key.', body: ApiKey } },
   },
   async ({ control, caller, path, signal }) => ({

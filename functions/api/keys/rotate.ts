@@ -14,6 +14,7 @@ export const handler = http(
     permission: 'keys:write',
     pathParameters: z.object({ key: z.string() }),
     body: RotateApiKey,
+    refusals: ['in_use'],
     answers: { 201: { description: 'The new key; its secret is shown once.', body: IssuedApiKey } },
     answerHolds: 'secret',
   },

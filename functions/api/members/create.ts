@@ -12,6 +12,7 @@ export const handler = http(
     auth: 'key',
     permission: 'members:write',
     body: NewMember,
+    refusals: ['fields_conflict', 'already_exists'],
     answers: { 201: { description: 'The member.', body: Member } },
   },
   async ({ control, caller, body, signal }) => ({

@@ -17,6 +17,16 @@ export const handler = http(
     permission: 'peerings:write',
     query: z.object({ wait: Wait }),
     body: NewPeering,
+    refusals: [
+      'peer_self',
+      'cluster_unknown',
+      'policy_refused',
+      'cluster_id_taken',
+      'consent_exceeded',
+      'in_use',
+      'owned_by_object',
+      'limit_reached',
+    ],
     answers: settledAnswers('The pair was peered already; its resources are now these.'),
   },
   async ({ control, caller, body, signal }) => {

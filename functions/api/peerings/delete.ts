@@ -20,6 +20,7 @@ export const handler = http(
     permission: 'peerings:write',
     pathParameters: z.object({ peering: z.string() }),
     query: z.object({ wait: Wait, force: Flag }),
+    refusals: ['peer_alive'],
     answers: {
       200: { description: 'The peering is gone.', body: Peering, location: true },
       202: {

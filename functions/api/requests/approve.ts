@@ -14,6 +14,7 @@ export const handler = http(
     permission: 'requests:write',
     pathParameters: z.object({ request: z.string() }),
     body: Decision,
+    refusals: ['request_closed', 'cluster_unknown', 'policy_refused', 'cluster_id_taken', 'in_use', 'limit_reached'],
     answers: { 200: { description: 'The approved request, with its peering.', body: PeeringRequest } },
   },
   async ({ control, caller, path, body, signal }) => ({

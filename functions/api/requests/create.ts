@@ -13,6 +13,7 @@ export const handler = http(
     auth: 'key',
     permission: 'requests:write',
     body: NewPeeringRequest,
+    refusals: ['not_found', 'cluster_unknown', 'policy_refused', 'cluster_id_taken', 'in_use', 'limit_reached'],
     answers: {
       200: { description: 'A request for this pair is pending already.', body: PeeringRequest },
       201: { description: 'The new request.', body: PeeringRequest },

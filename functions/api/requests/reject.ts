@@ -14,6 +14,7 @@ export const handler = http(
     permission: 'requests:write',
     pathParameters: z.object({ request: z.string() }),
     body: Decision,
+    refusals: ['request_closed'],
     answers: { 200: { description: 'The rejected request.', body: PeeringRequest } },
   },
   async ({ control, caller, path, body, signal }) => ({

@@ -13,6 +13,7 @@ export const handler = http(
     auth: 'key',
     permission: 'requests:write',
     pathParameters: z.object({ request: z.string() }),
+    refusals: ['request_closed'],
     answers: { 200: { description: 'The withdrawn request.', body: PeeringRequest } },
   },
   async ({ control, caller, path, signal }) => ({

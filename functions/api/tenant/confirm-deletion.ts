@@ -12,6 +12,7 @@ export const handler = http(
     auth: 'key',
     permission: 'tenant:delete',
     body: DeletionConfirmation,
+    refusals: ['fields_conflict', 'in_use'],
     answers: {
       200: { description: 'It is deleted; every key is void.', body: DeletionProgress },
       202: { description: 'Peerings are ending; then it is deleted.', body: DeletionProgress },

@@ -16,6 +16,7 @@ export const handler = http(
     conditional: true,
     pathParameters: z.object({ tenant: z.string() }),
     body: TenantChange,
+    refusals: ['tenant_deleting'],
     answers: { 200: { description: 'The tenant as it is now.', body: TenantResource } },
   },
   async ({ control, operator, path, body, headers, signal }) => {

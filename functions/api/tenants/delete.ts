@@ -14,6 +14,7 @@ export const handler = http(
     auth: 'operator',
     pathParameters: z.object({ tenant: z.string() }),
     query: z.object({ confirm: z.string().max(63).describe('The name of the tenant again.'), force: Flag }),
+    refusals: ['fields_conflict', 'in_use'],
     answers: {
       200: { description: 'It is deleted.', body: DeletionProgress },
       202: { description: 'Peerings are ending; then it is deleted.', body: DeletionProgress },

@@ -15,6 +15,7 @@ export const handler = http(
     auth: 'operator',
     pathParameters: z.object({ tenant: z.string() }),
     body: TenantRecovery,
+    refusals: ['tenant_deleting'],
     answers: { 201: { description: 'The key; its secret is shown once.', body: IssuedApiKey } },
     answerHolds: 'secret',
   },

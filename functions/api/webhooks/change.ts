@@ -18,6 +18,7 @@ export const handler = http(
     permission: 'webhooks:write',
     pathParameters: z.object({ webhook: z.string() }),
     body: WebhookChange,
+    refusals: ['url_refused', 'event_type_unknown', 'webhooks_unavailable'],
     answers: { 200: { description: 'The webhook as it is now.', body: Webhook } },
   },
   async ({ control, caller, path, body, headers, signal }) => {

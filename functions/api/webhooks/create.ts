@@ -13,6 +13,7 @@ export const handler = http(
     auth: 'key',
     permission: 'webhooks:write',
     body: NewWebhook,
+    refusals: ['url_refused', 'event_type_unknown', 'webhooks_unavailable', 'limit_reached'],
     answers: { 201: { description: 'The webhook; its secret is shown once.', body: IssuedWebhook } },
     answerHolds: 'secret',
   },

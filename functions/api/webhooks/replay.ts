@@ -13,6 +13,7 @@ export const handler = http(
     permission: 'webhooks:write',
     pathParameters: z.object({ webhook: z.string() }),
     body: ReplayDead,
+    refusals: ['cursor_unknown', 'webhook_disabled'],
     answers: { 202: { description: 'How many are tried again now.', body: ReplayedDead } },
   },
   async ({ control, caller, path, body, signal }) => ({

@@ -14,6 +14,7 @@ export const handler = http(
     permission: 'webhooks:write',
     pathParameters: z.object({ webhook: z.string() }),
     body: RotateWebhook,
+    refusals: ['webhooks_unavailable'],
     answers: { 201: { description: 'The new secret, shown once.', body: IssuedWebhook } },
     answerHolds: 'secret',
   },

@@ -1,7 +1,8 @@
 /** What the chart can be told, as a schema for Helm: the values of `isthmus install --values` as far as a template can follow them. Pure. */
 import * as z from 'zod';
 import { InstallValues } from '#cli/install/values.ts';
-import { Cidr, Port } from '#shared/schema/definition/addresses.ts';
+import { Port } from '#shared/schema/definition/addresses.ts';
+import { defaultSharePercent } from '#shared/schema/isthmus/peering-policy.ts';
 
 const { clusterId, image, apiServerUrl, replicas, labels, sharePercent, credentials, metrics, network } =
   InstallValues.shape;
@@ -20,7 +21,7 @@ const ChartValues = z.strictObject({
   metrics: metrics.unwrap(),
   network: z.strictObject({
     enabled: ofNetwork.enabled.unwrap(),
-    podCidrs: z.array(Cidr).optional().describe('Ranges of the pods.'),
+    podCidrs: ofNetwork.podCidrs,
     serviceCidr: ofNetwork.serviceCidr,
     externalCidr: ofNetwork.externalCidr,
     internalCidr: ofNetwork.internalCidr.unwrap(),
@@ -82,9 +83,9 @@ replicas: 1
 labels: {}
 
 # Most that all consumers together get, in percent of what the own pods of the cluster leave free.
-sharePercent: 50
+sharePercent: ${defaultSharePercent}
 
-# What consumers get to reach the API server: auto, certificate or token. Absent: auto.
+# What consumers get to reach the API server: certificate, token (where the cluster signs no certificates), or auto, what the agent finds. Absent: auto.
 # credentials: token
 
 # Serve metrics on every process: authenticated or open; false: none.

@@ -75,7 +75,7 @@ export const GuestPolicy = z.object({
     'Hosts that their Ingresses may claim; default none, so no Ingress. `*.` begins a domain; `*` accepts all, and those without a host.',
   ),
   annotations: list.describe(
-    'Keys of annotations on their Services and Ingresses; default those that no controller obeys, and harmless ones. Keys without `/` are always accepted; `*` ends a prefix.',
+    'Keys of annotations on their Services, Ingresses and claims; default those that no controller obeys, and harmless ones. Keys without `/` are always accepted; `*` ends a prefix.',
   ),
   loadBalancerAddresses: z
     .boolean()

@@ -6,7 +6,7 @@ import { ageColumn, defineKind, immutable } from '../definition/kind.ts';
 /** `target` of a move into the cluster itself. */
 export const localTarget = 'local';
 
-export const moveOrders = ['abort', 'confirm', 'undo-copy-back', 'undo-discard-new-writes'] as const;
+const moveOrders = ['abort', 'confirm', 'undo-copy-back', 'undo-discard-new-writes'] as const;
 export type MoveOrder = (typeof moveOrders)[number];
 
 const VolumeMoveSpec = z.object({
@@ -35,7 +35,7 @@ const VolumeMoveSpec = z.object({
     ),
 });
 
-export const movePhases = [
+const movePhases = [
   'Pending',
   'Refused',
   'Preparing',

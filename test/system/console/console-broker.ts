@@ -43,8 +43,14 @@ export interface ConsoleBroker {
 const keys = newAgentKeys();
 const pauseMs = 100;
 
-/** `idle`: agents enrol and do nothing more. */
-export async function startConsoleBroker({ idle = false } = {}): Promise<ConsoleBroker> {
+/** `idle`: agents enrol and do nothing more. `corsOrigins`: whose pages may use the API. */
+export async function startConsoleBroker({
+  idle = false,
+  corsOrigins = [],
+}: {
+  readonly idle?: boolean;
+  readonly corsOrigins?: readonly string[];
+} = {}): Promise<ConsoleBroker> {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'isthmus-console-'));
   const clusters = new Map<string, SimulatedCluster>();
   const start = (listen: string): Promise<Broker> =>
@@ -55,6 +61,7 @@ export async function startConsoleBroker({ idle = false } = {}): Promise<Console
       clock: systemClock,
       version: '0.1.0',
       consoleFolder,
+      corsOrigins,
       allowPrivateWebhooks: true,
       allowPrivateIssuers: true,
     });

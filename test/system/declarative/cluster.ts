@@ -96,7 +96,13 @@ async function installOn<S extends ApiServer>(server: S, plan: ClusterPlan): Pro
       const run = async (): Promise<void> => {
         const own = openCluster(await connectKubeconfig(server.kubeconfig), { clock: systemClock, log }, stop.signal);
         const deps = { cluster: own, clusterId: id, clock: systemClock, log, ids: systemIds, systemNamespace };
-        const peering = { ...deps, config: { apiServerUrl: server.url, apiServerCa: server.ca, systemNamespace } };
+        const config = {
+          apiServerUrl: server.url,
+          apiServerCa: server.ca,
+          systemNamespace,
+          credentials: 'certificate',
+        } as const;
+        const peering = { ...deps, config };
         const all = [
           ...createPeeringControllers(peering),
           ...createGrantedSliceControllers(peering),

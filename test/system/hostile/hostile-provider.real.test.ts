@@ -80,7 +80,12 @@ beforeAll(async () => {
     cluster: world.consumer,
     clusterId: 'cons',
     ids: systemIds,
-    config: { apiServerUrl: 'https://cons.example', apiServerCa: '', systemNamespace: 'liqo' },
+    config: {
+      apiServerUrl: 'https://cons.example',
+      apiServerCa: '',
+      systemNamespace: 'liqo',
+      credentials: 'certificate',
+    },
   } satisfies PeeringDeps;
   running = Promise.all(
     [createVirtualNodeCreatorController, createIdentityController].map((one) => one(peering).run(stop.signal)),

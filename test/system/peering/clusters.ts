@@ -75,7 +75,7 @@ async function startCluster<S extends ApiServer>(
   arch: string,
   more: More,
   connectPeer: ConnectPeer | undefined,
-  { credentials, log = process.env.TEST_LOG ? consoleLog : silentLog }: PairSettings,
+  { credentials = 'certificate', log = process.env.TEST_LOG ? consoleLog : silentLog }: PairSettings,
 ): Promise<TestCluster<S>> {
   const api = createKubeApi(await connectKubeconfig(server.kubeconfig), { clock, log });
   await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: systemNamespace } });
@@ -94,7 +94,7 @@ async function startCluster<S extends ApiServer>(
       const connection = await connectAsAgent(server);
       const cluster = openCluster(connection, { clock, log }, abort.signal);
       const own = { apiServerUrl: server.url, apiServerCa: server.ca, systemNamespace, certificateLifetimeSeconds };
-      const config = { ...own, ...(credentials && { credentials }) };
+      const config = { ...own, credentials };
       const deps = { cluster, clusterId: id, config, clock, log, ids: systemIds, ...(connectPeer && { connectPeer }) };
       const controllers = [...createPeeringControllers(deps), ...createGrantedSliceControllers(deps)];
       const others = await more({ cluster, clusterId: id, config, clock, log });

@@ -276,6 +276,21 @@ test.each([
   await pair.consumer.api.mergePatch(identities, { namespace: here, name: controlPlane }, { spec: { authParams } });
 });
 
+test('a signer that begins to work is found within the hour, and consumers get certificates from then on', async () => {
+  await pair.provider.server.restartControllerManager([]);
+  pair.clock.advance(3_600_000);
+  const tenant = { namespace: there, name: 'rome' };
+  await eventually(
+    'a certificate for the consumer',
+    async () => (await pair.provider.api.get(tenants, tenant))?.status?.authParams?.signedCRT !== undefined,
+    { withinMs: 90_000 },
+  );
+  const { conditions } = (await pair.provider.api.get(tenants, tenant))?.status ?? {};
+  expect(conditions).toContainEqual(expect.objectContaining({ type: 'Credentials', reason: 'Certificate' }));
+  const requests = (await pair.provider.api.list(certificateSigningRequests)).map(({ metadata }) => metadata.name);
+  expect(requests.filter((one) => one.startsWith('isthmus-signer-probe'))).toEqual([]);
+});
+
 test('with the Tenant go the accounts, their Secrets and all access', async () => {
   const api = await login(controlPlane);
   await pair.provider.api.delete(tenants, { namespace: there, name: 'rome' });

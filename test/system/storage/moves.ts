@@ -17,12 +17,9 @@ import { eventually } from '#test/harness/eventually.ts';
 import type { Ended } from '#test/harness/program.ts';
 import { consumer, isReady, patience, provider, reported, type Stage } from '../world/stage.ts';
 import { container, pod } from '../world/workloads.ts';
+import { data, genuine, shop, shopThere } from './storage-stage.ts';
 
-const shop = 'shop';
-const shopThere = 'shop-rome';
-const genuine = `${consumer}-1`;
 const ledger = 'data-ledger-0';
-const mounts = [{ name: 'data', mountPath: '/data' }];
 const moving = { ...patience, withinMs: 120_000 };
 
 const claim = (name: string, storageClassName = 'liqo'): KubeObject =>
@@ -37,7 +34,7 @@ const holder = (name: string, claimName: string, node: string): KubeObject =>
   pod(
     shop,
     name,
-    [container(['write', '-hold', '/data/first', 'written before all moves'], { volumeMounts: mounts })],
+    [container(['write', '-hold', '/data/first', 'written before all moves'], { volumeMounts: data })],
     {
       volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }],
       nodeSelector: { 'kubernetes.io/hostname': node },
@@ -46,7 +43,7 @@ const holder = (name: string, claimName: string, node: string): KubeObject =>
 
 const statefulSet = (): KubeObject => {
   const { spec } = pod(shop, 'unused', [
-    container(['write', '-hold', '/data/starts', 'a start'], { volumeMounts: mounts }),
+    container(['write', '-hold', '/data/starts', 'a start'], { volumeMounts: data }),
   ]);
   return {
     apiVersion: 'apps/v1',

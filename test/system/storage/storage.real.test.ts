@@ -14,87 +14,27 @@ import { storageNamespace } from '#shared/domain/storage-keys.ts';
 import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
-import { openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
+import { removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import {
-  type ClusterName,
-  clusterNames,
-  consumer,
-  createStage,
-  isReady,
-  patience,
-  provider,
-  reported,
-  type Stage,
-} from '../world/stage.ts';
+import { type ClusterName, consumer, isReady, patience, provider, reported, type Stage } from '../world/stage.ts';
 import { container, pod } from '../world/workloads.ts';
 import { describeMoves } from './moves.ts';
+import { claim, data, genuine, on, openStorageStage, reader, shop, shopThere, writer } from './storage-stage.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-under-test') };
 /** While writing a test: `ISTHMUS_KEEP_WORLD=1` leaves everything running, and the next run starts from it. */
 const keep = process.env.ISTHMUS_KEEP_WORLD === '1';
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
-const shop = 'shop';
-const shopThere = 'shop-rome';
-const genuine = `${consumer}-1`;
 let stage: Stage;
 
 beforeAll(async () => {
   if (!keep) await removeProductClusters(place);
-  const clusters = await openProductClusters({
-    ...place,
-    clusters: clusterNames.map((name) => ({ name, storage: true })),
-    brokerPort: 7689,
-  });
-  await Promise.all(clusterNames.map((name) => clusters.join(name)));
-  stage = await createStage(clusters);
-  await stage.apply(provider, {
-    apiVersion: 'isthmus.dev/v1alpha1',
-    kind: 'PeeringPolicy',
-    metadata: { name: 'storage' },
-    spec: { asProvider: { storageClasses: ['loop', 'loop-now'] } },
-  } as KubeObject);
-  await stage.mustPeer();
-  await offloadShop();
+  stage = await openStorageStage({ ...place, brokerPort: 7689 });
 }, 900_000);
 afterAll(async () => {
   if (!keep) await removeProductClusters(place);
 }, 180_000);
 if (!keep) inOrder('file');
-
-async function offloadShop(): Promise<void> {
-  await stage.createNamespace(shop);
-  await stage.mustOffload(shop, '--strategy', 'LocalAndRemote', '--mapping', 'DefaultName');
-}
-
-const claim = (name: string, annotations: Readonly<Record<string, string>> = {}, spec: object = {}): KubeObject =>
-  ({
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    metadata: { namespace: shop, name, annotations },
-    spec: {
-      storageClassName: 'liqo',
-      accessModes: ['ReadWriteOnce'],
-      resources: { requests: { storage: '32Mi' } },
-      ...spec,
-    },
-  }) as KubeObject;
-
-const data = [{ name: 'data', mountPath: '/data' }];
-const volumesOf = (claimName: string) => [{ name: 'data', persistentVolumeClaim: { claimName } }];
-const on = (node: string) => ({ nodeSelector: { 'kubernetes.io/hostname': node } });
-
-const writer = (name: string, claimName: string, text: string, more: object = {}): KubeObject =>
-  pod(shop, name, [container(['write', '-hold', '/data/notes', text], { volumeMounts: data })], {
-    volumes: volumesOf(claimName),
-    ...more,
-  });
-const reader = (namespace: string, name: string, claimName: string, more: object = {}): KubeObject =>
-  pod(namespace, name, [container(['cat', '/data/notes'], { volumeMounts: data })], {
-    restartPolicy: 'Never',
-    volumes: volumesOf(claimName),
-    ...more,
-  });
 
 const succeeded = ({ status }: Pod): boolean => status?.phase === 'Succeeded';
 

@@ -127,6 +127,7 @@ export function createClaimHooks({ cluster, clock, namespaceOf }: ClaimHookDeps)
       object,
       before,
       offered.map(({ storageClassName }) => storageClassName),
+      rulebook.rulesOf(consumer),
     );
     if (!verdict.allowed || object.metadata.deletionTimestamp !== undefined) return verdict;
     return before === undefined || isMore(demandOf(object), demandOf(before))

@@ -1,8 +1,9 @@
 /** What guests' Services and Ingresses may not ask for on this provider: addresses, names and orders to its controllers. Pure. */
 import * as z from 'zod';
 import { allow, deny, type Verdict } from '#agent/admission/review.ts';
-import { type GuestRules, matchesAny } from '../guests/decide.ts';
+import type { GuestRules } from '../guests/decide.ts';
 import { malformed, settingText } from '../guests/refusal-text.ts';
+import { validateAnnotations } from './guest-annotations.ts';
 
 const text = z.string().nullish();
 const Metadata = z.looseObject({ annotations: z.record(z.string(), z.string()).nullish() });
@@ -20,21 +21,8 @@ const GuestIngress = z.looseObject({
     })
     .nullish(),
 });
-type Metadata = z.infer<typeof Metadata> | null | undefined;
 
 const refuse = (message: string): Verdict => deny('sandbox_refused', message);
-const firstRefusal = (verdicts: Iterable<Verdict>): Verdict => [...verdicts].find(({ allowed }) => !allowed) ?? allow;
-
-/** What was there before stays: the provider's own controllers add to guests' objects, and policies change. */
-function* annotationVerdicts(after: Metadata, before: Metadata, rules: GuestRules): Generator<Verdict> {
-  for (const [key, value] of Object.entries(after?.annotations ?? {})) {
-    const isNews = before?.annotations?.[key] !== value;
-    if (isNews && key.includes('/') && !matchesAny(rules.annotations, key))
-      yield refuse(
-        `metadata.annotations[${key}] is ${JSON.stringify(value.slice(0, 100))}: controllers of the provider obey it; accepted are ${rules.annotations.join(', ')} ${settingText('annotations')}`,
-      );
-  }
-}
 
 /** External IPs: every node would send traffic for these addresses to the guest's pods, and take it from its real destination. */
 function externalAddresses(addresses: readonly string[]): Verdict {
@@ -57,7 +45,7 @@ export function validateGuestService(service: unknown, before?: unknown, rules?:
     return refuse(
       `spec.loadBalancerIP is ${address}: the provider chooses the address; leave it out, accepted is none ${settingText('loadBalancerAddresses')}`,
     );
-  return firstRefusal(annotationVerdicts(metadata, was?.metadata, rules));
+  return validateAnnotations(metadata, was?.metadata, rules.annotations);
 }
 
 /** `*.` stands for any name in the domain, also a wildcard. */
@@ -78,7 +66,7 @@ export function validateGuestIngress(ingress: unknown, before?: unknown, rules?:
       `${what}: it would take requests of others; accepted hosts are ${rules.ingressHosts.join(', ') || 'none'} ${settingText('ingressHosts')}`,
     );
   }
-  return firstRefusal(annotationVerdicts(metadata, was?.metadata, rules));
+  return validateAnnotations(metadata, was?.metadata, rules.annotations);
 }
 
 const everyHost = '';

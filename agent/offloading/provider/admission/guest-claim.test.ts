@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
+import { type GuestRules, safeRules } from '../guests/decide.ts';
 import { guestClaimPatch, validateGuestClaim } from './guest-claim.ts';
 
 const claim = (spec: object = {}, metadata: object = {}): PersistentVolumeClaim =>
@@ -8,8 +9,8 @@ const claim = (spec: object = {}, metadata: object = {}): PersistentVolumeClaim 
     spec: { storageClassName: 'fast', ...spec },
   }) as PersistentVolumeClaim;
 const marked = { labels: { 'isthmus.dev/guest': 'rome' }, finalizers: ['isthmus.dev/guest-claim'] };
-const judge = (after: PersistentVolumeClaim, before?: PersistentVolumeClaim) =>
-  validateGuestClaim(after, before, ['fast']);
+const judge = (after: PersistentVolumeClaim, before?: PersistentVolumeClaim, rules: GuestRules = safeRules) =>
+  validateGuestClaim(after, before, ['fast'], rules);
 
 describe("a guest's claim", () => {
   test('of an offered class is accepted', () => expect(judge(claim()).allowed).toBe(true));
@@ -46,6 +47,24 @@ describe("a guest's claim", () => {
     ],
   ])('does not become what it may not be: %#', (after, before, message) => {
     expect(judge(after, before)).toMatchObject({ allowed: false, message: expect.stringMatching(message) });
+  });
+
+  test.each(['cas.openebs.io/config', 'trident.netapp.io/importOriginalName', 'nfs.io/storage-path'])(
+    'gives no order to a provisioner by annotation %s, unless the provider says so',
+    (key) => {
+      const order = claim({}, { ...marked, annotations: { [key]: 'x' } });
+      expect(judge(order)).toMatchObject({ allowed: false, code: 'sandbox_refused' });
+      expect(judge(order, claim({}, marked))).toMatchObject({ allowed: false, message: expect.stringContaining(key) });
+      expect(judge(order, order).allowed).toBe(true);
+      expect(judge(order, undefined, { ...safeRules, annotations: [key] }).allowed).toBe(true);
+    },
+  );
+
+  test('carries what Isthmus, Helm and kubectl write, for every list of guests.annotations', () => {
+    const own = { 'isthmus.dev/claim': 'shop/data', 'isthmus.dev/data': 'delete' };
+    expect(judge(claim({}, { annotations: own }), undefined, { ...safeRules, annotations: [] }).allowed).toBe(true);
+    const usual = { note: 'x', 'meta.helm.sh/release-name': 'shop', 'kubectl.kubernetes.io/restartedAt': 'now' };
+    expect(judge(claim({}, { annotations: { ...own, ...usual } })).allowed).toBe(true);
   });
 
   test('keeps a class that is no longer offered, and may grow', () => {

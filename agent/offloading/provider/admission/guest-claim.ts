@@ -2,10 +2,15 @@
 import { allow, deny, type PatchOperation, type Verdict } from '#agent/admission/review.ts';
 import type { PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
+import type { GuestRules } from '../guests/decide.ts';
 import { classOf } from '../storage/demand.ts';
+import { validateAnnotations } from './guest-annotations.ts';
 
-/** Orders to the provider's scheduler, provisioners and PersistentVolume controller. */
+/** Orders to the provider's scheduler, provisioners and PersistentVolume controller, which no setting accepts. */
 const orders = ['volume.kubernetes.io/', 'volume.beta.kubernetes.io/', 'pv.kubernetes.io/'];
+
+/** What consumer and provider say to each other, which no setting refuses. */
+const between = 'isthmus.dev/*';
 
 const refuse = (field: string, value: unknown, why: string): Verdict =>
   deny('sandbox_refused', `${field} is ${JSON.stringify(value)}: ${why}; leave it out`);
@@ -30,6 +35,7 @@ export function validateGuestClaim(
   claim: PersistentVolumeClaim,
   before: PersistentVolumeClaim | undefined,
   offered: readonly string[],
+  { annotations }: Pick<GuestRules, 'annotations'>,
 ): Verdict {
   const { metadata, spec = {} } = claim;
   if (before) {
@@ -48,6 +54,9 @@ export function validateGuestClaim(
     if (isNews && orders.some((prefix) => key.startsWith(prefix)))
       return refuse(`metadata.annotations[${key}]`, value, 'it is an order to controllers of the provider');
   }
+  // Provisioners take orders as well: paths on their disks, volumes to take over, addresses to load data from.
+  const annotated = validateAnnotations(metadata, before?.metadata, [between, ...annotations]);
+  if (!annotated.allowed) return annotated;
   if (before) {
     const attributes = spec.volumeAttributesClassName;
     return attributes && attributes !== before.spec?.volumeAttributesClassName

@@ -14,6 +14,7 @@ export const handler = http(
     auth: 'key',
     permission: 'webhooks:write',
     pathParameters: z.object({ target: z.string(), delivery: z.string() }),
+    refusals: ['event_target_disabled'],
     answers: { 202: { description: 'The delivery to come.', body: EventTargetDelivery } },
   },
   async ({ control, caller, path, signal }) => {

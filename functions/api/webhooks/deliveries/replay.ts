@@ -13,6 +13,7 @@ export const handler = http(
     auth: 'key',
     permission: 'webhooks:write',
     pathParameters: z.object({ webhook: z.string(), delivery: z.string() }),
+    refusals: ['webhook_disabled'],
     answers: { 202: { description: 'The delivery to come.', body: WebhookDelivery } },
   },
   async ({ control, caller, path, signal }) => ({

@@ -1,0 +1,70 @@
+/** Two real clusters with a CSI driver in each, peered, with a namespace over both: its claims, and the pods that write and read them. */
+import type { KubeObject } from '#shared/domain/kube-object.ts';
+import { openProductClusters, type ProductClustersOptions } from '#test/harness/product-clusters.ts';
+import { clusterNames, consumer, createStage, provider, type Stage } from '../world/stage.ts';
+import { container, pod } from '../world/workloads.ts';
+
+export const shop = 'shop';
+export const shopThere = 'shop-rome';
+/** A node of the consumer that is not virtual. */
+export const genuine = `${consumer}-1`;
+
+/** `restartDelaySeconds`: see ClusterRequest. */
+export async function openStorageStage({
+  restartDelaySeconds,
+  ...place
+}: Omit<ProductClustersOptions, 'clusters'> & { readonly restartDelaySeconds?: number }): Promise<Stage> {
+  const clusters = await openProductClusters({
+    ...place,
+    clusters: clusterNames.map((name) => ({
+      name,
+      storage: true,
+      ...(restartDelaySeconds === undefined ? {} : { restartDelaySeconds }),
+    })),
+  });
+  await Promise.all(clusterNames.map((name) => clusters.join(name)));
+  const stage = await createStage(clusters);
+  await stage.apply(provider, {
+    apiVersion: 'isthmus.dev/v1alpha1',
+    kind: 'PeeringPolicy',
+    metadata: { name: 'storage' },
+    spec: { asProvider: { storageClasses: ['loop', 'loop-now'] } },
+  } as KubeObject);
+  await stage.mustPeer();
+  await stage.createNamespace(shop);
+  await stage.mustOffload(shop, '--strategy', 'LocalAndRemote', '--mapping', 'DefaultName');
+  return stage;
+}
+
+export const claim = (
+  name: string,
+  annotations: Readonly<Record<string, string>> = {},
+  spec: object = {},
+): KubeObject =>
+  ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { namespace: shop, name, annotations },
+    spec: {
+      storageClassName: 'liqo',
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage: '32Mi' } },
+      ...spec,
+    },
+  }) as KubeObject;
+
+export const data = [{ name: 'data', mountPath: '/data' }];
+const volumesOf = (claimName: string) => [{ name: 'data', persistentVolumeClaim: { claimName } }];
+export const on = (node: string) => ({ nodeSelector: { 'kubernetes.io/hostname': node } });
+
+export const writer = (name: string, claimName: string, text: string, more: object = {}): KubeObject =>
+  pod(shop, name, [container(['write', '-hold', '/data/notes', text], { volumeMounts: data })], {
+    volumes: volumesOf(claimName),
+    ...more,
+  });
+export const reader = (namespace: string, name: string, claimName: string, more: object = {}): KubeObject =>
+  pod(namespace, name, [container(['cat', '/data/notes'], { volumeMounts: data })], {
+    restartPolicy: 'Never',
+    volumes: volumesOf(claimName),
+    ...more,
+  });
