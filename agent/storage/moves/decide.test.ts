@@ -105,7 +105,7 @@ test('a mover that fails three times ends the move, and the pod goes on where it
   expectInOrder(world, 'Aborted');
 });
 
-test('whatever ends, fails, comes late or is ordered at any moment, no acknowledged line is lost, and every volume has an owner or a record', () => {
+test('in every order of ends, failures, late writes and orders, no acknowledged line is lost, and every volume has an owner or a record', () => {
   fc.assert(
     fc.property(rounds(120), (schedule) => {
       const world = new MovingWorld();

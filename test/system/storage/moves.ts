@@ -31,15 +31,10 @@ const claim = (name: string, storageClassName = 'liqo'): KubeObject =>
   }) as KubeObject;
 
 const holder = (name: string, claimName: string, node: string): KubeObject =>
-  pod(
-    shop,
-    name,
-    [container(['write', '-hold', '/data/first', 'written before all moves'], { volumeMounts: data })],
-    {
-      volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }],
-      nodeSelector: { 'kubernetes.io/hostname': node },
-    },
-  );
+  pod(shop, name, [container(['write', '-hold', '/data/first', 'written before all moves'], { volumeMounts: data })], {
+    volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }],
+    nodeSelector: { 'kubernetes.io/hostname': node },
+  });
 
 const statefulSet = (): KubeObject => {
   const { spec } = pod(shop, 'unused', [
