@@ -142,6 +142,7 @@ export function describeMoves(stage: () => Stage): void {
           'exec',
           'first',
           '--',
+          'workload',
           'write',
           `/data/parts/${i}`,
           `${i}${piece}`,
