@@ -19,22 +19,21 @@ import { systemClock } from '#shared/ports/system-clock.ts';
 import { startAdmission } from './admission/admission.ts';
 import { callersOfNode } from './admission/callers.ts';
 import { createApiServerProxyController } from './api-proxy/controller.ts';
-import { createChannel } from './broker/broker.ts';
+import { createBrokerController } from './broker/broker.ts';
 import { type AgentConfig, loadAgentConfig } from './config.ts';
 import { countPeers } from './metrics/peers.ts';
 import { countClient, countControllers, countProcess } from './metrics/process.ts';
 import { serveMetrics } from './metrics/server.ts';
 import { createNetworkControllers } from './network/network.ts';
 import { createServedNodeController } from './network/overlay/served-node/controller.ts';
-import { createConnectProvider } from './offloading/consumer/virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from './offloading/consumer/virtual-node/controller.ts';
 import { NodeMetrics } from './offloading/consumer/virtual-node/node-metrics.ts';
 import { createGrantedSliceControllers, createOffloadingControllers } from './offloading/offloading.ts';
 import { ensureClusterKeys } from './peering/keys/ensure-keys.ts';
 import { tokenOpener } from './peering/keys/token-opener.ts';
 import { createPeeringControllers } from './peering/peering.ts';
-import { createConnectPeer } from './peering/replication/connect-peer.ts';
 import { proxyTokens } from './pki/proxy-token.ts';
+import { createConnectCluster } from './runtime/connect-cluster.ts';
 import { startHealth } from './runtime/health.ts';
 import { ReachableProviders } from './storage/providers/reachable-providers.ts';
 import { createStorageControllers } from './storage/storage.ts';
@@ -169,7 +168,7 @@ interface Lead {
   readonly upstream: { readonly host: string; readonly port: number };
 }
 
-/** Everything of which there must be one: controllers, virtual nodes, the channel to the broker. */
+/** Everything of which there must be one: controllers, virtual nodes, the connection to the broker. */
 async function lead(
   { config, cluster, log, apiServerCa, upstream, registry, servedNode }: Lead,
   signal: AbortSignal,
@@ -193,7 +192,7 @@ async function lead(
   };
   const peering = {
     ...common,
-    connectPeer: createConnectPeer(peers),
+    connectPeer: createConnectCluster(peers),
     config: {
       apiServerUrl: config.apiServerUrl,
       apiServerCa,
@@ -229,13 +228,13 @@ async function lead(
       nodeMetrics: new NodeMetrics(registry, systemClock),
       podIp: config.podIp,
       kubeletPortBase: config.kubeletPortBase,
-      connectPeer: createConnectProvider(peers),
+      connectPeer: createConnectCluster(peers),
       systemNamespace,
       ...(providers && { providers }),
     }),
     ...(providers ? createStorageControllers({ ...common, providers, systemNamespace, podName: config.podName }) : []),
   ];
-  const channel = createChannel({
+  const brokerController = createBrokerController({
     ...common,
     metrics,
     privateKey,
@@ -243,8 +242,8 @@ async function lead(
     config: { systemNamespace, agentVersion: version, apiServerUrl: config.apiServerUrl, apiServerCa },
   });
   for (const controller of controllers) controller.measure(metrics);
-  countPeers(registry, cluster.caches, () => channel.broker(), signal);
-  await Promise.all([...controllers.map((controller) => controller.run(signal)), channel.run(signal)]);
+  countPeers(registry, cluster.caches, () => brokerController.broker(), signal);
+  await Promise.all([...controllers.map((controller) => controller.run(signal)), brokerController.run(signal)]);
 }
 
 async function connect(config: AgentConfig): Promise<ClusterConnection> {

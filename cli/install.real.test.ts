@@ -17,6 +17,7 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
+import { allKinds } from '#shared/schema/all-kinds.ts';
 import { type Configuration, configurations } from '#shared/schema/liqo/configuration.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -25,6 +26,7 @@ import { inOrder } from '#test/harness/in-order.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { capturedIo, isthmus, type Ran } from './captured-io.ts';
 import { type KubeClient, openCluster } from './cluster/open.ts';
+import { installedKinds } from './install/apply.ts';
 
 let server: TestApiServer;
 let kube: KubeClient;
@@ -39,14 +41,52 @@ beforeAll(async () => {
 }, 900_000);
 afterAll(async () => await server?.stop());
 
-/** No kubelet here: says of each pod of ours that it runs. */
+const pulled = { waiting: { reason: 'ErrImagePull', message: 'no such image in any registry' } };
+const crashed = { waiting: { reason: 'CrashLoopBackOff' } };
+/** By image: what becomes of a container of ours. Of every other image, it runs. */
+const fates: Readonly<Record<string, object>> = {
+  'missing:1': { state: pulled },
+  'crashing:1': { state: crashed, lastState: { terminated: { exitCode: 3, reason: 'Error' } }, restartCount: 4 },
+};
+
+/** No kubelet here: says of each pod of ours what becomes of it. */
 async function playKubelet(): Promise<void> {
   const now = new Date().toISOString();
-  for (const { metadata, status } of await kube.list<Pod>(pods, 'app.kubernetes.io/part-of=isthmus')) {
-    if (status?.phase === 'Running') continue;
-    const running = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: now }] };
-    await kube.mergePatch(pods, { ...liqo, name: `${metadata.name}/status` }, { status: running });
+  for (const { metadata, spec, status } of await kube.list<Pod>(pods, 'app.kubernetes.io/part-of=isthmus')) {
+    if (status?.phase === 'Running' || (status?.containerStatuses ?? []).length > 0) continue;
+    const [container] = spec?.containers ?? [];
+    const fate = fates[container?.image ?? ''];
+    const ready = { type: 'Ready', status: fate === undefined ? 'True' : 'False', lastTransitionTime: now };
+    const told = {
+      name: container?.name,
+      image: container?.image,
+      imageID: '',
+      ready: false,
+      restartCount: 0,
+      ...fate,
+    };
+    const containerStatuses = fate === undefined ? [] : [told];
+    const phase = fate === undefined ? 'Running' : 'Pending';
+    const played = { phase, conditions: [ready], containerStatuses };
+    await kube.mergePatch(pods, { ...liqo, name: `${metadata.name}/status` }, { status: played });
   }
+}
+
+/** What of an installation is a wish: without what servers and controllers keep there, and without CustomResourceDefinitions. */
+async function wishes(): Promise<Record<string, unknown>> {
+  const found = await Promise.all(
+    installedKinds
+      .filter(({ kind }) => kind !== 'CustomResourceDefinition')
+      .map((type) => kube.list<KubeObject>(type, 'app.kubernetes.io/part-of=isthmus')),
+  );
+  return Object.fromEntries(
+    found.flat().map(({ metadata, ...content }) => {
+      const { labels, annotations: all = {} } = metadata;
+      const annotations = Object.entries(all).filter(([key]) => !/revision$|template\.generation$/.test(key));
+      const key = `${content.kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+      return [key, { ...content, status: undefined, labels, annotations }];
+    }),
+  );
 }
 
 async function cli(line: string): Promise<Ran> {
@@ -109,6 +149,46 @@ describe('install', () => {
   });
 });
 
+describe('an update whose agent does not become ready', () => {
+  const image = async (): Promise<string | undefined> =>
+    (await kube.get(deployments, agent))?.spec?.template.spec?.containers[0]?.image;
+
+  test.each([
+    ['an image that does not exist', 'missing:1', /cannot get the image missing:1: ErrImagePull: no such image/],
+    ['an agent that crashes', 'crashing:1', /it ended with code 3 \(Error\), and was started again 4 times/],
+  ])(
+    'by %s is taken back: every object is as before, and the message says why',
+    async (_what, bad, why) => {
+      const before = await wishes();
+      const running = (await kube.list<Pod>(pods, 'app.kubernetes.io/part-of=isthmus')).map(
+        ({ metadata }) => metadata.name,
+      );
+      const more = ` --image ${bad} --metrics open --labels tier=gold --share-percent 50 --no-storage --timeout 4s`;
+      const { code, out, err } = await install(more);
+      expect([code, out], err).toEqual([8, '']);
+      expect(err).toMatch(/rolled_back/);
+      expect(err).toMatch(why);
+      expect(await wishes()).toEqual(before);
+      const after = (await kube.list<Pod>(pods, 'app.kubernetes.io/part-of=isthmus'))
+        .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+        .map(({ metadata }) => metadata.name);
+      expect(after).toEqual(expect.arrayContaining(running));
+      expect(await kube.list(customResourceDefinitions)).toHaveLength(allKinds.length);
+    },
+    120_000,
+  );
+
+  test('is left in place with --no-rollback, and one that follows it is not taken back to it', async () => {
+    const good = await image();
+    const left = await install(' --image missing:1 --no-rollback --timeout 4s');
+    expect([left.code, left.err]).toEqual([8, expect.stringMatching(/deadline_exceeded/)]);
+    expect(await image()).toBe('missing:1');
+    const next = await install(` --image ${good}`);
+    expect(next.code, next.err).toBe(0);
+    expect(await image()).toBe(good);
+  }, 120_000);
+});
+
 describe('manifests and values', () => {
   const values = async (text: string): Promise<string> => {
     const file = path.join(server.dir, 'values.yaml');
@@ -129,6 +209,8 @@ describe('manifests and values', () => {
     );
     expect(JSON.parse(other.out)).toMatchObject({ kind: 'List' });
     expect(other.out).toContain('other:1');
+    const joining = await cli(`join rome --api-server-url ${server.url} --pod-cidr 10.200.0.0/16 -o yaml`);
+    expect([joining.code, joining.out], joining.err).toEqual([0, out]);
     expect((await kube.get(deployments, agent))?.metadata.generation).toBe(applied?.metadata.generation);
   }, 60_000);
 

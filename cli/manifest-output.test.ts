@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -23,7 +24,9 @@ const server = createServer((request, response) => {
   asked.push(`${request.method} ${pathname}`);
   const body = pathname.endsWith('/namespaces')
     ? { kind: 'NamespaceList', items: [tenantNamespace] }
-    : { metadata: { name: 'shop' } };
+    : /trustedpeers|peeringlocks/.test(pathname)
+      ? { metadata: { name: 'milan' }, spec: { keys: [] } }
+      : { metadata: { name: 'shop' } };
   response.setHeader('content-type', 'application/json');
   response.end(JSON.stringify(body));
 });
@@ -72,6 +75,27 @@ describe('-o prints the object that would be made, and makes none:', () => {
       kind: 'ResourceSlice',
       metadata: { namespace: 'liqo-tenant-milan', name: 'more' },
       spec: { providerClusterID: 'milan', resources: { cpu: '2' } },
+    });
+    expect(onlyReads()).toEqual([]);
+  });
+
+  test('trust', async () => {
+    const { out, code, err } = await run('trust', 'milan', '--as', 'both', '-o', 'yaml', ...target);
+    expect(code, err).toBe(0);
+    const object = yaml.parse(out);
+    expect(object).toMatchObject({ kind: 'TrustedPeer', metadata: { name: 'milan' } });
+    expect(object.spec).toEqual({ consent: ['consumer', 'provider'] });
+    expect(onlyReads()).toEqual([]);
+  });
+
+  test('lock trust', async () => {
+    const key = generateKeyPairSync('ed25519').publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
+    const { out, code, err } = await run('lock', 'trust', key, '--tenant', 'other', '-o', 'json', ...target);
+    expect(code, err).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      kind: 'PeeringLock',
+      metadata: { name: 'other' },
+      spec: { keys: [{ key }] },
     });
     expect(onlyReads()).toEqual([]);
   });

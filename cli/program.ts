@@ -9,6 +9,7 @@ import { completionCommand } from './commands/completion.ts';
 import { cordonCommand, drainCommand, uncordonCommand } from './commands/cordon.ts';
 import { describeCommand } from './commands/describe.ts';
 import { directoryCommand } from './commands/directory.ts';
+import { doctorCommand } from './commands/doctor.ts';
 import { eventTargetCommand } from './commands/event-target.ts';
 import { deleteCommand, generateCommand } from './commands/generate.ts';
 import { getCommand } from './commands/get.ts';
@@ -94,6 +95,7 @@ export function createProgram(io: CliIo): Command {
     .addCommand(uncordonCommand(io))
     .addCommand(drainCommand(io))
     .addCommand(statusCommand(io))
+    .addCommand(doctorCommand(io))
     .addCommand(getCommand(io))
     .addCommand(describeCommand(io))
     .addCommand(inviteCommand(io))

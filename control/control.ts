@@ -8,7 +8,7 @@ import { createIdempotency, type Idempotency } from './idempotency/idempotency.t
 import { createInvitations, type Invitations } from './invitations/invitations.ts';
 import type { ControlDeps } from './model/deps.ts';
 import { createExchange, type Exchange } from './peerings/agent-exchange/exchange.ts';
-import { createAsks } from './peerings/agent-exchange/in-cluster-requests.ts';
+import { createInClusterRequests } from './peerings/agent-exchange/in-cluster-requests.ts';
 import { createCoordinator } from './peerings/coordinator/coordinator.ts';
 import { createPeerings, type Peerings } from './peerings/use-cases/peerings.ts';
 import { createRequests } from './peerings/use-cases/request-peering.ts';
@@ -51,11 +51,11 @@ export function createControl(given: ControlDeps): Control {
   const coordinator = createCoordinator({ ...deps, onDue: runner.onDue });
   const accounts: Accounts = createAccounts(deps, (actor, id, signal) => requests.unpeer(actor, id, {}, signal));
   const requests = createRequests({ ...deps, capacity: accounts.capacity }, coordinator);
-  const asks = createAsks({ ...deps, onDue: runner.onDue }, requests);
+  const inClusterRequests = createInClusterRequests({ ...deps, onDue: runner.onDue }, requests);
   const approvalRules = createApprovalRules(deps);
   const inbox = createInbox({ ...deps, capacity: accounts.capacity }, { coordinator, rules: approvalRules });
-  const peerings = createPeerings(deps, { coordinator, requests, asks, lapse: inbox.lapse });
-  deps.bus?.subscribe(peeringTrigger({ coordinator, asks }));
+  const peerings = createPeerings(deps, { coordinator, requests, inClusterRequests, lapse: inbox.lapse });
+  deps.bus?.subscribe(peeringTrigger({ coordinator, inClusterRequests }));
   const webhooks = createWebhooks(deps);
   if (webhooks.deliverer) deps.bus?.subscribe(webhooks.deliverer.subscriber);
   return {
@@ -66,7 +66,7 @@ export function createControl(given: ControlDeps): Control {
     requests: inbox,
     approvalRules,
     directory: createDirectory(deps),
-    exchange: createExchange(deps, { coordinator, asks }),
+    exchange: createExchange(deps, { coordinator, inClusterRequests }),
     audit: createAudit(deps),
     events: createFeed(deps),
     idempotency: createIdempotency(deps),

@@ -12,19 +12,19 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { DesiredAnswer, ObservedAnswer } from '#shared/schema/protocol/agent-protocol.ts';
-import { createAsks } from './requests/peering-objects.ts';
+import { createPeeringRequests } from './requests/peering-objects.ts';
 import { ensureEnrolled } from './session/enroll.ts';
 import { createLinkStatus } from './session/link-status.ts';
 import { createDoorbell } from './session/notify-socket.ts';
-import { createPace } from './session/poll-interval.ts';
+import { createIntervals } from './session/poll-interval.ts';
 import { type BrokerClient, createBrokerClient } from './session/signed-client.ts';
 import { createDesiredState } from './sync/apply-desired.ts';
 import { createFacts } from './sync/facts.ts';
 import { createReportDiff } from './sync/report-diff.ts';
-import { channelCaches } from './sync/watched-objects.ts';
+import { brokerCaches } from './sync/watched-objects.ts';
 import { createPeerTrust } from './trust/peer-trust.ts';
 
-export interface ChannelDeps {
+export interface BrokerControllerDeps {
   readonly cluster: Cluster;
   readonly clusterId: string;
   readonly privateKey: KeyObject;
@@ -49,13 +49,13 @@ const joinCheckMs = 2_000;
 const retryMs = (failures: number, random: Random = Math.random): number =>
   backoffMs(failures, { baseMs: 500, maxMs: 30_000, random });
 
-export interface Channel {
+export interface BrokerController {
   /** Undefined while there is no broker. */
   broker(): BrokerFacts | undefined;
   run(signal: AbortSignal): Promise<void>;
 }
 
-export function createChannel(deps: ChannelDeps): Channel {
+export function createBrokerController(deps: BrokerControllerDeps): BrokerController {
   const log = deps.log.with({ part: 'channel' });
   const facts = createFacts({ cluster: deps.cluster, ...deps.config });
 
@@ -83,7 +83,7 @@ export function createChannel(deps: ChannelDeps): Channel {
     return undefined;
   }
 
-  let session: Channel | undefined;
+  let session: BrokerController | undefined;
   return {
     broker: () => session?.broker(),
     async run(signal) {
@@ -96,18 +96,18 @@ export function createChannel(deps: ChannelDeps): Channel {
   };
 }
 
-interface SessionDeps extends ChannelDeps {
+interface SessionDeps extends BrokerControllerDeps {
   readonly client: BrokerClient;
   readonly facts: ReturnType<typeof createFacts>;
 }
 
-function createSession(deps: SessionDeps): Channel {
+function createSession(deps: SessionDeps): BrokerController {
   const { cluster, clusterId, privateKey, succession, client, clock, log, facts, config, random } = deps;
-  const caches = channelCaches(cluster.caches);
+  const caches = brokerCaches(cluster.caches);
   const up = createSignal();
   const down = createSignal();
   const status = createLinkStatus({ cluster, clock, agentVersion: config.agentVersion });
-  const asks = createAsks({ cluster, clock, onChange: up.raise });
+  const requests = createPeeringRequests({ cluster, clock, onChange: up.raise });
   const { tenant } = client.identity;
   const trust = createPeerTrust({
     cluster,
@@ -145,19 +145,19 @@ function createSession(deps: SessionDeps): Channel {
     { clock, log, ...(deps.metrics !== undefined && { metrics: deps.metrics }) },
   );
   let doorbellUrl: string | undefined;
-  const pace = createPace();
+  const intervals = createIntervals();
   const doorbell = createDoorbell({
     client,
     clock,
     log,
-    pace,
+    intervals,
     revision: sets.revision,
     onRing: down.raise,
     onChange: up.raise,
     address: () => doorbellUrl,
   });
   /** Nothing needs to be asked over HTTPS: pings say that the cluster lives, and are answered when there is news. */
-  const isQuiet = () => doorbell.connected() && pace.pingsSuffice;
+  const isQuiet = () => doorbell.connected() && intervals.pingsSuffice;
 
   /** Runs `once` whenever raised, at least every `everyMs()`, and with back-off after a failure. */
   async function loop(
@@ -194,20 +194,20 @@ function createSession(deps: SessionDeps): Channel {
       DesiredAnswer,
       signal,
     );
-    pace.told({ protocolVersion: 1, ...answer });
+    intervals.adopt({ protocolVersion: 1, ...answer });
     for (const peering of sets.accept(answer)) controller.enqueue(peering);
-    await asks.answer(answer.answers, signal);
+    await requests.answer(answer.answers, signal);
     up.raise();
     await status.exchanged(signal);
   }
 
   const reports = createReportDiff(clock);
   async function push(signal: AbortSignal): Promise<void> {
-    const current = { sets: sets.observed(), facts: facts.read(), asks: [...asks.read()] };
+    const current = { sets: sets.observed(), facts: facts.read(), asks: [...requests.read()] };
     const batch = reports.send(current);
     if (isQuiet() && batch.sets.length === 0 && batch.facts === undefined && batch.asks === undefined) return;
     const answer = await client.call('POST', '/v1/agent/observed', batch, ObservedAnswer, signal);
-    pace.told({ protocolVersion: 1, ...answer });
+    intervals.adopt({ protocolVersion: 1, ...answer });
     doorbellUrl = answer.doorbellUrl;
     if (answer.revision !== sets.revision()) down.raise();
     reports.acknowledge(current);
@@ -221,8 +221,12 @@ function createSession(deps: SessionDeps): Channel {
       for (const cache of caches.all) cache.subscribe(up.raise);
       facts.subscribe(up.raise);
       trust.locks.subscribe(up.raise);
-      pace.changed(up.raise);
-      await Promise.all([asks.ready(signal), trust.ready(signal), ...caches.all.map((cache) => cache.synced(signal))]);
+      intervals.changed(up.raise);
+      await Promise.all([
+        requests.ready(signal),
+        trust.ready(signal),
+        ...caches.all.map((cache) => cache.synced(signal)),
+      ]);
       await Promise.all([
         controller.run(signal),
         doorbell.run(signal),
@@ -234,7 +238,7 @@ function createSession(deps: SessionDeps): Channel {
         ),
         loop(
           up,
-          () => (isQuiet() ? sweepMs : pace.pollMs()),
+          () => (isQuiet() ? sweepMs : intervals.pollMs()),
           () => push(signal),
           signal,
         ),

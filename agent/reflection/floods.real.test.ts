@@ -1,9 +1,6 @@
 /** One namespace with thousands of objects, beside one with a single object. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  type ConnectProvider,
-  createConnectProvider,
-} from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
+import { type ConnectCluster, createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { configMaps, namespaces, pods, secrets, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
@@ -35,8 +32,8 @@ afterAll(async () => {
 
 /** What was written to the provider, in order. */
 const written: string[] = [];
-const connect = createConnectProvider({ clock: systemClock, log: silentLog });
-const noting: ConnectProvider = async (kubeconfig, signal) => {
+const connect = createConnectCluster({ clock: systemClock, log: silentLog });
+const noting: ConnectCluster = async (kubeconfig, signal) => {
   const connection = await connect(kubeconfig, signal);
   type Named = { metadata: { namespace?: string; name: string } };
   const note = async ({ kind }: ResourceType, { metadata }: Named): Promise<void> => {

@@ -1,6 +1,6 @@
 /** The controllers of volumes die at every single write, in turn: after their restart the end is the same as without. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { typeOf } from '#cli/install/apply.ts';
 import { storageManifests } from '#cli/install/storage-manifests.ts';
 import type { KubeApi } from '#kube/model/types.ts';
@@ -15,7 +15,7 @@ import {
   type OffloadingClusters,
   startOffloadingClusters,
 } from '#test/harness/offloading-clusters.ts';
-import { playVolumes } from '#test/harness/volume-player.ts';
+import { provisionVolumes, type VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
 import { ReachableProviders } from './providers/reachable-providers.ts';
 import { RemoteClaims } from './providers/remote-claims.ts';
 import { createStorageControllers } from './storage.ts';
@@ -25,6 +25,7 @@ const end = new AbortController();
 const moments = casesOf([0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3]);
 const selected = 'volume.kubernetes.io/selected-node';
 let world: OffloadingClusters;
+let disks: readonly VolumeProvisioner[] = [];
 
 beforeAll(async () => {
   world = await startOffloadingClusters(['shop']);
@@ -33,12 +34,15 @@ beforeAll(async () => {
   const labels = { 'liqo.io/type': 'virtual-node', 'liqo.io/remote-cluster-id': 'prov' };
   await api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'vn1', labels } } as never);
   await createVirtualNode(world, 'vn1', { storageClasses: [{ storageClassName: 'fast', default: true }] });
-  await playVolumes(world.consumer, 'disk', end.signal);
-  await playVolumes(world.provider, 'fast', end.signal, { waitsForNode: false });
+  disks = [
+    await provisionVolumes(world.consumer, { className: 'disk', isDefault: false, waitsForNode: true }),
+    await provisionVolumes(world.provider, { className: 'fast', isDefault: false }),
+  ];
   for (const object of storageManifests({ className: 'liqo', isDefault: false }))
     await api.apply(typeOf(object), object, { fieldManager: 'isthmus-cli' });
 }, 900_000);
 afterAll(async () => {
+  await Promise.all(disks.map((disk) => disk.stop()));
   end.abort();
   await world?.stop();
 });
@@ -47,7 +51,7 @@ afterAll(async () => {
 async function start(through?: { readonly home: KubeApi; readonly there: KubeApi }): Promise<() => void> {
   const stop = new AbortController();
   const { consumer, servers } = world;
-  const peer = await createConnectProvider(deps)(servers.provider.kubeconfig, stop.signal);
+  const peer = await createConnectCluster(deps)(servers.provider.kubeconfig, stop.signal);
   const place = () => ({ kind: 'accepted', remoteNamespace: 'shop-cons' }) as const;
   const facts = { ...deps, consumer: 'cons', provider: 'prov', place };
   const claims = new RemoteClaims({ ...facts, api: through?.there ?? peer.api, caches: peer.caches }, stop.signal);

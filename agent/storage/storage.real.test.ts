@@ -1,7 +1,7 @@
 /** Claims of a virtual class on two API servers: bound here and at the provider, grown, taken down and kept. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from '#agent/offloading/consumer/virtual-node/controller.ts';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { typeOf } from '#cli/install/apply.ts';
 import { storageManifests } from '#cli/install/storage-manifests.ts';
@@ -14,6 +14,7 @@ import {
   persistentVolumes,
   pods,
 } from '#shared/domain/core-kinds.ts';
+import { volumeFinalizer } from '#shared/domain/storage-keys.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
@@ -27,7 +28,7 @@ import {
   startOffloadingClusters,
   tenantNamespace,
 } from '#test/harness/offloading-clusters.ts';
-import { playVolumes } from '#test/harness/volume-player.ts';
+import { provisionVolumes, recordsDriver, type VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
 import { ReachableProviders } from './providers/reachable-providers.ts';
 import { createStorageControllers } from './storage.ts';
 
@@ -36,14 +37,15 @@ const end = new AbortController();
 const selected = 'volume.kubernetes.io/selected-node';
 let world: OffloadingClusters;
 let running: Promise<unknown>;
-let there: { makes: boolean };
+let here: VolumeProvisioner;
+let there: VolumeProvisioner;
 
 beforeAll(async () => {
   world = await startOffloadingClusters(['shop']);
   const { consumer, provider } = world;
   await consumer.api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } } as never);
-  await playVolumes(consumer, 'disk', end.signal);
-  there = await playVolumes(provider, 'fast', end.signal, { waitsForNode: false });
+  here = await provisionVolumes(consumer, { className: 'disk', isDefault: false, waitsForNode: true });
+  there = await provisionVolumes(provider, { className: 'fast', isDefault: false });
   for (const object of storageManifests({ className: 'liqo', isDefault: false }))
     await consumer.api.apply(typeOf(object), object, { fieldManager: 'isthmus-cli' });
   const providers = new ReachableProviders();
@@ -63,7 +65,7 @@ beforeAll(async () => {
       podIp: '127.0.0.1',
       kubeletPortBase: 11_250,
       systemNamespace: 'liqo',
-      connectPeer: createConnectProvider(deps),
+      connectPeer: createConnectCluster(deps),
     }),
   ];
   running = Promise.all(controllers.map((one) => one.run(end.signal)));
@@ -72,6 +74,7 @@ beforeAll(async () => {
   await eventually('the Node', () => consumer.api.get(nodes, { name: 'vn1' }));
 }, 900_000);
 afterAll(async () => {
+  await Promise.all([here?.stop(), there?.stop()]);
   end.abort();
   await running;
   await world?.stop();
@@ -129,7 +132,8 @@ test('B108 a claim for a node of this cluster gets a real claim in liqo-storage 
   });
   const volume = await volumeOf(found);
   expect(volume.metadata.name).toBe(`pvc-${uid}`);
-  expect(volume.spec).toMatchObject({ volumeMode: 'Block', hostPath: { path: `/played/${real?.metadata.uid}` } });
+  const csi = { driver: recordsDriver, volumeHandle: `pvc-${real?.metadata.uid}` };
+  expect(volume.spec).toMatchObject({ volumeMode: 'Block', csi });
   expect(volume.spec?.nodeAffinity?.required?.nodeSelectorTerms).toEqual([
     {
       matchExpressions: [
@@ -143,6 +147,22 @@ test('B108 a claim for a node of this cluster gets a real claim in liqo-storage 
     const left = await world.consumer.api.list(persistentVolumeClaims, { namespace: 'liqo-storage' });
     return left.length === 0 && !(await world.consumer.api.get(persistentVolumes, { name: `pvc-${uid}` }));
   });
+});
+
+test('a volume that an agent let go as it was taken out of the cluster is held again by the next one', async () => {
+  await makeClaim('let-go', 'worker');
+  const volume = await volumeOf(await bound('let-go'));
+  const others = volume.metadata.finalizers?.filter((name) => name !== volumeFinalizer);
+  const patch = { metadata: { finalizers: others } };
+  await world.consumer.api.mergePatch(persistentVolumes, { name: volume.metadata.name }, patch);
+  await eventually('its finalizer', async () =>
+    (await volumeOf(await bound('let-go'))).metadata.finalizers?.includes(volumeFinalizer),
+  );
+  await removeClaim('let-go');
+  await eventually(
+    'it goes with its claim',
+    async () => !(await world.consumer.api.get(persistentVolumes, { name: volume.metadata.name })),
+  );
 });
 
 test('B106 a claim for a virtual node is bound at its provider, in the class that it offers, and says how it is there', async () => {

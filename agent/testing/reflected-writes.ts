@@ -1,8 +1,5 @@
 /** What reflection writes while it keeps namespace `demo` equal to `demo-cons` at a provider. */
-import {
-  type ConnectProvider,
-  createConnectProvider,
-} from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
+import { type ConnectCluster, createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import type { Cluster, KubeApi } from '#kube/model/types.ts';
 import { configMaps, coreEvents, ingresses, secrets, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
@@ -16,14 +13,14 @@ interface Clusters {
 }
 
 const kinds = [configMaps, secrets, services, ingresses, shadowEndpointSlices] as readonly unknown[];
-const connect = createConnectProvider({ clock: systemClock, log: silentLog });
+const connect = createConnectCluster({ clock: systemClock, log: silentLog });
 
 export class ReflectedWrites {
   /** Names of what was written to the provider by server-side apply, as often as it was. */
   readonly applied: string[] = [];
 
   /** For the agent that is watched. */
-  readonly connect: ConnectProvider = async (kubeconfig, signal) => {
+  readonly connect: ConnectCluster = async (kubeconfig, signal) => {
     const connection = await connect(kubeconfig, signal);
     const api: KubeApi = {
       ...connection.api,

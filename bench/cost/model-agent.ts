@@ -1,5 +1,5 @@
-/** An agent of the cost model: a simulated cluster that speaks as `agent/broker` does, by the same pace, and says nothing when it has nothing to say. */
-import { createPace } from '#agent/broker/session/poll-interval.ts';
+/** An agent of the cost model: a simulated cluster that speaks as `agent/broker` does, at the same intervals, and says nothing when it has nothing to say. */
+import { createIntervals } from '#agent/broker/session/poll-interval.ts';
 import type { Control } from '#control/control.ts';
 import { type AgentKeys, newAgentKeys, signRequest } from '#control/testing/agent-keys.ts';
 import { SimulatedCluster } from '#control/testing/simulated-cluster.ts';
@@ -22,7 +22,7 @@ export class ModelAgent {
   readonly id: string;
   readonly tenant: string;
   readonly cluster: SimulatedCluster;
-  readonly pace = createPace();
+  readonly intervals = createIntervals();
   readonly #model: CloudModel;
   readonly #keys: AgentKeys;
   readonly #secret: string;
@@ -74,7 +74,7 @@ export class ModelAgent {
 
   async #desired(after: number): Promise<DesiredAnswer> {
     const { body } = await this.#call('GET', `/v1/agent/desired?after=${after}`);
-    this.pace.told(body);
+    this.intervals.adopt(body);
     this.#revision = body.revision;
     this.#pulledAt = this.#model.clock.now();
     return body;
@@ -83,7 +83,7 @@ export class ModelAgent {
   async #observe(batch: ObservedBatch): Promise<unknown> {
     if (batch.sets.length === 0 && batch.facts === undefined && batch.asks === undefined) return undefined;
     const { body } = await this.#call('POST', '/v1/agent/observed', batch);
-    this.pace.told(body);
+    this.intervals.adopt(body);
     if (body.revision !== this.#revision) this.#rung = true;
     return body;
   }
@@ -114,7 +114,7 @@ export class ModelAgent {
     this.#pings = 0;
     this.rotateAt = clock.now() + rotateAfterMs;
     if (before === undefined) await this.cluster.pull();
-    this.nextPingAt = clock.now() + this.pace.heartbeatMs();
+    this.nextPingAt = clock.now() + this.intervals.heartbeatMs();
   }
 
   #payConnection(): void {
@@ -129,17 +129,17 @@ export class ModelAgent {
 
   hear(frame: unknown): void {
     const { type, revision, ...rest } = frame as { readonly type: string; readonly revision?: number };
-    if (type === 'pong') this.pace.told(rest);
+    if (type === 'pong') this.intervals.adopt(rest);
     if (revision !== undefined && revision !== this.#revision) this.#rung = true;
   }
 
   async ping(): Promise<void> {
     this.#pings += 1;
-    const ping = { type: 'ping', revision: this.#revision, heartbeatSeconds: this.pace.heartbeatMs() / 1_000 };
-    const body = JSON.stringify(this.pace.asks(this.#pings) ? { ...ping, answer: true } : ping);
+    const ping = { type: 'ping', revision: this.#revision, heartbeatSeconds: this.intervals.heartbeatMs() / 1_000 };
+    const body = JSON.stringify(this.intervals.wantsAnswer(this.#pings) ? { ...ping, answer: true } : ping);
     const { body: pong } = await this.#model.socket('$default', this.connectionId, { body });
     if (pong !== undefined) this.hear(pong);
-    this.nextPingAt = this.#model.clock.now() + this.pace.heartbeatMs();
+    this.nextPingAt = this.#model.clock.now() + this.intervals.heartbeatMs();
   }
 
   /** What is due, and one pass of its controllers. */
@@ -147,8 +147,8 @@ export class ModelAgent {
     const now = this.#model.clock.now();
     if (now >= this.rotateAt) await this.connect();
     if (now >= this.nextPingAt) await this.ping();
-    // A shorter pace takes effect at once.
-    this.nextPingAt = Math.min(this.nextPingAt, now + this.pace.heartbeatMs());
+    // A shorter interval takes effect at once.
+    this.nextPingAt = Math.min(this.nextPingAt, now + this.intervals.heartbeatMs());
     if (this.#rung || now - this.#pulledAt >= sweepMs) {
       this.#rung = false;
       await this.cluster.pull();

@@ -4,7 +4,7 @@ import { pods } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { NetnsFixture } from '#test/harness/netns.ts';
+import { NetnsFixture, type Streamed } from '#test/harness/netns.ts';
 import { podPlace } from '#test/system/network/test-pods.ts';
 import { container, pod } from '#test/system/world/workloads.ts';
 import { type BenchClusters, names } from './peering-clusters.ts';
@@ -31,10 +31,7 @@ export async function gatewayRestarts(
       const agent = await near.netns.agent();
       const streaming = agent.ask('stream', { address, port, everyMs: 10, forMs: streamMs });
       for (const pid of pids) process.kill(pid, 'SIGKILL');
-      const { longestGapMs, sent, answered } = (await streaming) as Record<
-        'longestGapMs' | 'sent' | 'answered',
-        number
-      >;
+      const { longestGapMs, sent, answered } = (await streaming) as Streamed;
       log(
         `only gateway pod of the ${side} killed: ${(longestGapMs / 1000).toFixed(2)} s, ${answered} of ${sent} answered`,
       );

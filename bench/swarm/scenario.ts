@@ -129,7 +129,7 @@ export async function playSwarm(
       byConnection.set(agent.connectionId, agent);
       // A hundred clusters a second of the clock, and heartbeats that are spread as those of agents that began at different times.
       if (i % 100 === 99) clock.advance(1_000);
-      agent.nextPingAt = clock.now() + random() * agent.pace.heartbeatMs();
+      agent.nextPingAt = clock.now() + random() * agent.intervals.heartbeatMs();
       await model.settle();
     }
   });

@@ -49,41 +49,54 @@ const paths = (root: Command): string =>
     .map((path) => `'${path}'`)
     .join('|');
 
-const bashCompletion = (root: Command): string => `# bash completion of isthmus
-_isthmus() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" where='' word offer='' i
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    word="\${COMP_WORDS[i]}"
+/** What bash and zsh call the same things. */
+interface CommandLine {
+  /** The array of words. */
+  readonly words: string;
+  /** The index of the word under the cursor. */
+  readonly cursor: string;
+  /** The index of the first word after the program. */
+  readonly first: number;
+  readonly completeFile: string;
+}
+
+/** For bash and zsh: sets `$offer`, or completes a file and returns. */
+const offering = (root: Command, { words, cursor, first, completeFile }: CommandLine): string =>
+  `  local previous="\${${words}[${cursor}-1]}" where='' word offer='' i
+  for ((i = ${first}; i < ${cursor}; i++)); do
+    word="\${${words}[i]}"
     case "\${where:+$where }$word" in
     ${paths(root)}) where="\${where:+$where }$word" ;;
     esac
   done
   case "$previous" in
-  ${files.join('|')}) COMPREPLY=($(compgen -f -- "$current")); return ;;
+  ${files.join('|')}) ${completeFile}; return ;;
   esac
   case "$where" in
 ${cases(root)}
-  esac
+  esac`;
+
+const inBash: CommandLine = {
+  words: 'COMP_WORDS',
+  cursor: 'COMP_CWORD',
+  first: 1,
+  completeFile: 'COMPREPLY=($(compgen -f -- "$current"))',
+};
+
+const bashCompletion = (root: Command): string => `# bash completion of isthmus
+_isthmus() {
+  local current="\${COMP_WORDS[COMP_CWORD]}"
+${offering(root, inBash)}
   COMPREPLY=($(compgen -W "$offer" -- "$current"))
 }
 complete -F _isthmus isthmus
 `;
 
+const inZsh: CommandLine = { words: 'words', cursor: 'CURRENT', first: 2, completeFile: '_files' };
+
 const zshCompletion = (root: Command): string => `#compdef isthmus
 _isthmus() {
-  local previous="\${words[CURRENT-1]}" where='' word offer='' i
-  for ((i = 2; i < CURRENT; i++)); do
-    word="\${words[i]}"
-    case "\${where:+$where }$word" in
-    ${paths(root)}) where="\${where:+$where }$word" ;;
-    esac
-  done
-  case "$previous" in
-  ${files.join('|')}) _files; return ;;
-  esac
-  case "$where" in
-${cases(root)}
-  esac
+${offering(root, inZsh)}
   compadd -- \${=offer}
 }
 compdef _isthmus isthmus

@@ -93,4 +93,11 @@ export const installOptions = (command: Command): Command =>
         .preset('authenticated'),
     )
     .option('--no-metrics', 'serve no metrics (default: what is installed, else none)')
+    .option(
+      '--no-rollback',
+      'leave a new agent in place that does not become ready (default: the one before is put back)',
+    )
+    .addOption(
+      new Option('-o, --output <format>', 'print what would be applied, and apply nothing').choices(['json', 'yaml']),
+    )
     .addOption(timeoutOption('3m'));

@@ -8,20 +8,15 @@ import { installAgent, manifestsFor } from '#cli/install/install-agent.ts';
 import { settleStorage } from '#cli/install/settle-storage.ts';
 import { flagsOf, type InstallValues, parseValues, withSettings } from '#cli/install/values.ts';
 import type { CliIo } from '#cli/output/io.ts';
-import { printObject } from '#cli/output/print.ts';
+import { printManifests } from '#cli/output/print.ts';
 import { createProgress } from '#cli/output/progress.ts';
 import { preflight } from '#cli/preflight/preflight.ts';
-import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { InstallFlags } from '../install/install-flags.ts';
 import { installOptions } from './install-options.ts';
 import { clusterName, collect, timeoutMsOf } from './options.ts';
 
-export type InstallOptions = InstallFlags & {
-  readonly clusterId: string;
-  /** Print what would be applied, and apply nothing. */
-  readonly output?: 'json' | 'yaml';
-};
+export type InstallOptions = InstallFlags & { readonly clusterId: string };
 
 type Asked = Omit<InstallOptions, 'clusterId'> & {
   readonly clusterId?: string;
@@ -47,9 +42,6 @@ export const installCommand = (io: CliIo): Command =>
       new Option('--set <name=value>', 'one such value, over those of files; may be repeated')
         .argParser(collect)
         .default([], 'none'),
-    )
-    .addOption(
-      new Option('-o, --output <format>', 'print what would be applied, and apply nothing').choices(['json', 'yaml']),
     )
     .addHelpText(
       'after',
@@ -122,18 +114,9 @@ export async function install(io: CliIo, client: KubeClient, options: InstallOpt
   const storage = await settleStorage(kube, options);
   const installation = { clusterId, apiServerUrl, state, network, storage, platform, profile, joinStamp, deadline };
   if (options.output !== undefined) {
-    print(io, options.output, manifestsFor(options, installation).manifests);
+    printManifests(io, options.output, manifestsFor(options, installation).manifests);
     return;
   }
   await installAgent(io, progress, kube, options, installation);
   io.stdout.write(`cluster ${clusterId} is ready to peer, API server for peers ${apiServerUrl}\n`);
-}
-
-function print(io: CliIo, format: 'json' | 'yaml', manifests: readonly KubeObject[]): void {
-  if (format === 'json') {
-    printObject(io, 'json', { apiVersion: 'v1', kind: 'List', items: manifests });
-    return;
-  }
-  const style = { lineWidth: 0, aliasDuplicateObjects: false };
-  io.stdout.write(manifests.map((object) => `---\n${yaml.stringify(object, style)}`).join(''));
 }

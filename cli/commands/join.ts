@@ -2,16 +2,17 @@
 import { createHash } from 'node:crypto';
 import { Command } from 'commander';
 import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
-import { openCluster } from '#cli/cluster/open.ts';
+import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/cluster/poll.ts';
 import { retryReads } from '#cli/cluster/retry.ts';
 import { type ClusterState, orUndefined } from '#cli/install/cluster-state.ts';
-import { installAgent } from '#cli/install/install-agent.ts';
+import { installAgent, manifestsFor } from '#cli/install/install-agent.ts';
 import { type OwnKey, ownKeyOf } from '#cli/install/own-key.ts';
 import { settleStorage } from '#cli/install/settle-storage.ts';
 import { holder, signCluster } from '#cli/lock/cluster-lock.ts';
 import { lockFile, ownLockKey, readLockKey } from '#cli/lock/lock-key.ts';
 import type { CliIo } from '#cli/output/io.ts';
+import { printManifests } from '#cli/output/print.ts';
 import { createProgress, during, type Progress } from '#cli/output/progress.ts';
 import { preflight } from '#cli/preflight/preflight.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -31,7 +32,8 @@ export const joinCommand = (io: CliIo): Command =>
       `
 Needs a login at the broker and administrator rights in the cluster. Running it again updates the agent and repairs what is missing.
 A cluster that has joined keeps its key. After \`isthmus rotate-key\` the former key proves the new one. A cluster that has lost its key needs
---replace-key, for which the login needs the permission clusters:replace-key (role admin).
+--replace-key, for which the login needs the permission clusters:replace-key (role admin). With -o the broker is not asked, and its token,
+which is of use once, is left out.
 
 Example:
   isthmus join rome --kubeconfig rome.kubeconfig`,
@@ -41,18 +43,34 @@ Example:
 
 type JoinFlags = InstallFlags & { readonly replaceKey?: boolean };
 
+async function prepared(io: CliIo, progress: Progress, kube: KubeClient, name: string, options: JoinFlags) {
+  const { apiServerUrl, state, network, platform, profile } = await preflight(io, progress, kube, options, {
+    clusterId: name,
+    remedy: (known) =>
+      `update it with \`isthmus join ${known} …\`, or let it leave first with \`isthmus leave ${known} --kubeconfig FILE\``,
+  });
+  const storage = await settleStorage(kube, options);
+  return { clusterId: name, apiServerUrl, state, network, storage, platform, profile };
+}
+
+/** Without the token of the broker, which is of use once. */
+async function printed(io: CliIo, name: string, format: 'json' | 'yaml', options: JoinFlags): Promise<void> {
+  const kube = retryReads(io, await openCluster(options, io));
+  const ready = await prepared(io, createProgress(io), kube, name, options);
+  const { joinStamp } = ready.state;
+  const installation = { ...ready, joinStamp, deadline: io.clock.now() + timeoutMsOf(options) };
+  printManifests(io, format, manifestsFor(options, installation).manifests);
+}
+
 async function join(io: CliIo, name: string, options: JoinFlags): Promise<void> {
+  if (options.output !== undefined) return printed(io, name, options.output, options);
   const broker = await openBroker(io);
   try {
     const progress = createProgress(io);
     const startedAt = io.clock.now();
     const kube = retryReads(io, await openCluster(options, io));
-    const { apiServerUrl, state, network, platform, profile } = await preflight(io, progress, kube, options, {
-      clusterId: name,
-      remedy: (known) =>
-        `update it with \`isthmus join ${known} …\`, or let it leave first with \`isthmus leave ${known} --kubeconfig FILE\``,
-    });
-    const storage = await settleStorage(kube, options);
+    const ready = await prepared(io, progress, kube, name, options);
+    const { state } = ready;
     const { token, before } = await tokenIfNeeded(broker, progress, name, {
       ...state,
       key: await ownKeyOf(kube),
@@ -61,18 +79,7 @@ async function join(io: CliIo, name: string, options: JoinFlags): Promise<void> 
     const joinStamp =
       token === undefined ? state.joinStamp : createHash('sha256').update(token).digest('hex').slice(0, 16);
     const deadline = startedAt + timeoutMsOf(options);
-    await installAgent(io, progress, kube, options, {
-      clusterId: name,
-      apiServerUrl,
-      state,
-      network,
-      storage,
-      platform,
-      profile,
-      joinToken: token,
-      joinStamp,
-      deadline,
-    });
+    await installAgent(io, progress, kube, options, { ...ready, joinToken: token, joinStamp, deadline });
     await during(progress, 'peering lock', async () => {
       const { tenant } = await broker.api.getMe();
       const known = await readLockKey(io);

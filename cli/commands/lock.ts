@@ -1,12 +1,14 @@
 /** isthmus lock: the keys by which the clusters of a tenant trust each other without the broker. */
 import { Command, InvalidArgumentError } from 'commander';
 import { openCluster } from '#cli/cluster/open.ts';
+import { printedInstead } from '#cli/cluster/printed-instead.ts';
 import { changeLock, holder, linkOf, signCluster, withKey, withoutKey } from '#cli/lock/cluster-lock.ts';
 import { isLockKeyText, lockFile, newLockKey, ownLockKey, readLockKey } from '#cli/lock/lock-key.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { peeringLocks } from '#shared/schema/isthmus/peering-lock.ts';
 import { changingKubeconfigOption, contextOption } from './kubeconfig-option.ts';
+import { manifestOption } from './options.ts';
 
 interface Target {
   readonly kubeconfig: string;
@@ -75,6 +77,7 @@ The cluster then trusts what your key signs for clusters of its tenant, and they
 
 interface KeyOptions extends Target {
   readonly tenant?: string;
+  readonly output?: 'json' | 'yaml';
 }
 
 const keyCommand = (io: CliIo, name: 'trust' | 'distrust', description: string, after: string): Command =>
@@ -82,11 +85,13 @@ const keyCommand = (io: CliIo, name: 'trust' | 'distrust', description: string, 
     .description(description)
     .argument('<key>', 'a lock key, as `isthmus lock show` prints it', publicLockKey)
     .option('--tenant <name>', "whose clusters that key vouches for (default: the cluster's own tenant)")
+    .addOption(manifestOption())
     .addHelpText('after', `\n${after}`)
     .action(async (key: string, options: KeyOptions) => {
-      const kube = await openCluster(options, io);
+      const kube = printedInstead(io, options.output, await openCluster(options, io));
       const tenant = options.tenant ?? (await linkOf(kube)).tenant;
       await changeLock(kube, tenant, (spec) => (name === 'trust' ? withKey(spec, key) : withoutKey(spec, key)));
+      if (options.output !== undefined) return;
       const locks = await kube.list(peeringLocks);
       const left = locks.find(({ metadata }) => metadata.name === tenant)?.spec.keys.length ?? 0;
       io.stdout.write(

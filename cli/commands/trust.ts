@@ -1,19 +1,21 @@
 /** isthmus trust: agree inside a cluster to a peer, its key, or a peering with it. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { openCluster } from '#cli/cluster/open.ts';
+import { printedInstead } from '#cli/cluster/printed-instead.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { fieldManager } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { Fingerprint, type TrustedPeer, trustedPeers } from '#shared/schema/isthmus/trusted-peer.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import { changingKubeconfigOption, contextOption } from './kubeconfig-option.ts';
-import { clusterName } from './options.ts';
+import { clusterName, manifestOption } from './options.ts';
 
 interface Options {
   readonly kubeconfig: string;
   readonly context?: string;
   readonly fingerprint?: string;
   readonly as?: PeeringRole | 'both';
+  readonly output?: 'json' | 'yaml';
 }
 
 function fingerprint(text: string): string {
@@ -35,6 +37,7 @@ export const trustCommand = (io: CliIo): Command =>
         'both',
       ]),
     )
+    .addOption(manifestOption())
     .addHelpText(
       'after',
       `
@@ -46,13 +49,13 @@ Examples:
     )
     .action((peer: string, options: Options) => trust(io, peer, options));
 
-async function trust(io: CliIo, peer: string, { fingerprint: key, as, ...target }: Options): Promise<void> {
+async function trust(io: CliIo, peer: string, { fingerprint: key, as, output, ...target }: Options): Promise<void> {
   if (key === undefined && as === undefined) {
     throw new AppError('invalid_input', 'neither --fingerprint nor --as is given', {
       detail: { field: '--as', remedy: 'say what this cluster agrees to: a key, a role, or both' },
     });
   }
-  const kube = await openCluster(target, io);
+  const kube = printedInstead(io, output, await openCluster(target, io));
   const known = await kube.get<TrustedPeer>(trustedPeers, { name: peer });
   const roles = new Set<PeeringRole>(known?.spec?.consent ?? []);
   for (const role of as === 'both' ? (['consumer', 'provider'] as const) : as === undefined ? [] : [as])
@@ -67,6 +70,7 @@ async function trust(io: CliIo, peer: string, { fingerprint: key, as, ...target 
     { apiVersion: 'isthmus.dev/v1alpha1', kind: 'TrustedPeer', metadata: { name: peer }, spec } as TrustedPeer,
     `${fieldManager.agent}-cli`,
   );
+  if (output !== undefined) return;
   const said = [
     ...(spec.fingerprint === undefined ? [] : [`by key ${spec.fingerprint}`]),
     ...(spec.consent === undefined ? [] : [`as ${spec.consent.join(' and ')}`]),

@@ -1,6 +1,6 @@
 /** What one side of a peering has to know of the other, read from a cluster in which the agent is installed. */
 import type { KubeClient } from '#cli/cluster/open.ts';
-import { controllerLabels } from '#cli/install/manifests.ts';
+import { controllerSelector } from '#cli/install/manifests.ts';
 import { configMaps, type Deployment, deployments, nodes } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { clusterIdConfigMap, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
@@ -23,16 +23,13 @@ export interface ClusterFacts {
 }
 
 const flag = '--api-server-address-override=';
-const selector = Object.entries(controllerLabels)
-  .map(([key, value]) => `${key}=${value}`)
-  .join(',');
 
 /** Fails with `not_found` when there is no agent; `role` names the cluster in messages. */
 export async function readClusterFacts(kube: KubeClient, role: string): Promise<ClusterFacts> {
   const within = { namespace: systemNamespace };
   const [map, managers, networks, rootCa, allNodes] = await Promise.all([
     kube.get(configMaps, { ...within, name: clusterIdConfigMap }),
-    kube.list(deployments, selector),
+    kube.list(deployments, controllerSelector),
     kube.list(networkKinds.networks),
     kube.get(configMaps, { ...within, name: 'kube-root-ca.crt' }),
     kube.list(nodes),

@@ -27,7 +27,7 @@ import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
 import { createPullWatch, type PullTrouble, pullRemedy } from './image-pull.ts';
-import { agentName, controllerLabels } from './manifests.ts';
+import { agentName, controllerSelector } from './manifests.ts';
 import { securityContextConstraints } from './platform-manifests.ts';
 
 /** Of everything that is applied. */
@@ -159,10 +159,6 @@ const established = (io: CliIo, kube: KubeClient, name: string): Promise<true> =
     () => new AppError('deadline_exceeded', `the API server has not established the CRD ${name} within 30 s`),
   );
 
-const selector = Object.entries(controllerLabels)
-  .map(([key, value]) => `${key}=${value}`)
-  .join(',');
-
 /** What keeps a pod from running, in the kubelet's words. */
 function troubleOf(pod: Pod): string | undefined {
   const waiting = pod.status?.containerStatuses
@@ -197,7 +193,7 @@ export async function waitForAgent(
       const wanted = agent?.spec?.replicas ?? 1;
       const current = observedGeneration >= (agent?.metadata.generation ?? 0);
       if (current && updatedReplicas === wanted && replicas === wanted && availableReplicas >= wanted) return true;
-      const running = await kube.list(pods, selector);
+      const running = await kube.list(pods, controllerSelector);
       pull = watchPulls(running);
       const trouble = running.map(troubleOf).find((text) => text !== undefined);
       const count = `${availableReplicas} of ${wanted} available`;
@@ -211,7 +207,7 @@ export async function waitForAgent(
         detail: {
           remedy:
             pull === undefined
-              ? `look at it with \`kubectl -n ${systemNamespace} describe pods -l ${selector}\`; is the image on the nodes or in a registry they reach? (--image)`
+              ? `look at it with \`kubectl -n ${systemNamespace} describe pods -l ${controllerSelector}\`; is the image on the nodes or in a registry they reach? (--image)`
               : pullRemedy(pull),
         },
       }),

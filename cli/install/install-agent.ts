@@ -7,7 +7,8 @@ import type { ProfileName } from '#cli/platform/profiles.ts';
 import type { PlatformSettings } from '#cli/platform/settings.ts';
 import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
 import type { NodeProcess } from '#shared/domain/network-keys.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { agentFailure } from './agent-failure.ts';
 import { applyManifests, installManager, typeOf, waitForAgent, waitForFabric } from './apply.ts';
 import { type ClusterState, readCluster } from './cluster-state.ts';
 import type { InstallFlags } from './install-flags.ts';
@@ -16,12 +17,15 @@ import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
 import { type MetricsAccess, metricsManifests } from './metrics-manifests.ts';
 import { applyMonitors, removeMonitors } from './monitors.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
+import { type Former, putFormerBack, rememberFormer, removeAdded } from './rollback.ts';
 import { makeRoomForClass } from './settle-storage.ts';
 import { settleShare } from './share.ts';
 import type { StorageInstallOptions } from './storage-manifests.ts';
 
 /** A node may be down: that is no reason not to go on. */
 const fabricPatienceMs = 30_000;
+/** Its pods may have to be made again. */
+const rollbackMs = 120_000;
 
 const loopback = /^(localhost|127\.|\[::1\])/;
 
@@ -128,7 +132,46 @@ export function manifestsFor(
   return { manifests, nodeProcess, metrics };
 }
 
-/** Resolves when the agent runs. */
+/** The same failure, by what the pods of the agent and their logs say. */
+async function explained(kube: KubeClient, error: AppError): Promise<AppError> {
+  const found = await agentFailure(kube).catch(() => undefined);
+  if (found === undefined) return error;
+  const { text, remedy } = found;
+  return new AppError(error.code, `the agent is not ready: ${text}`, { cause: error, detail: { remedy } });
+}
+
+/** Puts back what was there; the refusal to end the command with. */
+async function rolledBack(
+  io: CliIo,
+  progress: Progress,
+  kube: KubeClient,
+  former: Former,
+  failed: AppError,
+): Promise<AppError> {
+  progress.note(failed.message);
+  const { remedy } = failed.detail;
+  try {
+    await during(progress, `putting back the agent of before, image ${former.image}`, async (step) => {
+      await putFormerBack(io, kube, former);
+      await waitForAgent(io, kube, rollbackMs, step, progress.note);
+      await removeAdded(io, kube, former);
+    });
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return new AppError(failed.code, `${failed.message}; putting back what was there failed, too: ${error.message}`, {
+      cause: error,
+      detail: { ...failed.detail, remedy: `repeat the command with --image ${former.image}` },
+    });
+  }
+  return new AppError('rolled_back', `the agent of before is back, image ${former.image}: ${failed.message}`, {
+    cause: failed,
+    detail: {
+      remedy: `${remedy ?? failed.facts.remedy}; then repeat. --no-rollback leaves the new agent in place to look at`,
+    },
+  });
+}
+
+/** Resolves when the agent runs. Fails with `rolled_back` when it does not and the one before is back. */
 export async function installAgent(
   io: CliIo,
   progress: Progress,
@@ -139,12 +182,25 @@ export async function installAgent(
   const { state, network, storage, deadline } = installation;
   const { manifests, nodeProcess, metrics } = manifestsFor(options, installation);
   await makeWay(io, progress, kube, deadline);
-  await during(progress, 'applying', async (step) => {
-    if (nodeProcess === 'shared') for (const node of state.nodes) await markServed(kube, node);
-    if (storage !== undefined) await makeRoomForClass(kube, storage);
-    await applyManifests(io, kube, manifests, step);
-    if (metrics === undefined && state.metrics !== undefined) await removeMetrics(kube);
-  });
+  const former = options.rollback ? await rememberFormer(kube, manifests) : undefined;
+  try {
+    await during(progress, 'applying', async (step) => {
+      if (nodeProcess === 'shared') for (const node of state.nodes) await markServed(kube, node);
+      if (storage !== undefined) await makeRoomForClass(kube, storage);
+      await applyManifests(io, kube, manifests, step);
+    });
+    await during(progress, 'agent', async (step) => {
+      try {
+        await waitForAgent(io, kube, deadline - io.clock.now(), step, progress.note);
+      } catch (error) {
+        throw codeOf(error) === 'deadline_exceeded' ? await explained(kube, error as AppError) : error;
+      }
+    });
+  } catch (error) {
+    if (former === undefined || !(error instanceof AppError) || io.signal.aborted) throw error;
+    throw await rolledBack(io, progress, kube, former, error);
+  }
+  if (metrics === undefined && state.metrics !== undefined) await removeMetrics(kube);
   if (metrics !== undefined) {
     const hasNetwork = network !== undefined;
     const note = await during(progress, 'monitors', () => applyMonitors(kube, metrics, hasNetwork, installManager));
@@ -152,7 +208,6 @@ export async function installAgent(
   }
   const share = await settleShare(kube, options.sharePercent);
   if (share !== undefined) progress.note(share);
-  await during(progress, 'agent', (step) => waitForAgent(io, kube, deadline - io.clock.now(), step, progress.note));
   if (network === undefined) return;
   const patience = Math.min(fabricPatienceMs, deadline - io.clock.now());
   const trouble = await during(progress, 'node processes', (step) =>

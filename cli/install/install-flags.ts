@@ -34,5 +34,9 @@ export interface InstallFlags {
   readonly profile?: ProfileName;
   /** Names of checks that may stop without effect. */
   readonly ignoreCheck: readonly string[];
+  /** Put back what was there when the new agent does not become ready. */
+  readonly rollback: boolean;
+  /** Print what would be applied, and apply nothing. */
+  readonly output?: 'json' | 'yaml';
   readonly timeout: string;
 }

@@ -82,6 +82,9 @@ export const controllerLabels = {
   'app.kubernetes.io/name': 'controller-manager',
   'app.kubernetes.io/component': 'controller-manager',
 } as const;
+export const controllerSelector = Object.entries(controllerLabels)
+  .map(([key, value]) => `${key}=${value}`)
+  .join(',');
 
 const rbac = 'rbac.authorization.k8s.io';
 const within = { namespace: systemNamespace } as const;

@@ -17,7 +17,9 @@ import {
   leases,
   namespaces,
   nodes,
+  type PersistentVolume,
   persistentVolumeClaims,
+  persistentVolumes,
   pods,
   roleBindings,
   roles,
@@ -30,7 +32,7 @@ import {
 import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { isthmusLabel, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { nodeProcessLabel } from '#shared/domain/network-keys.ts';
-import { storageNamespace } from '#shared/domain/storage-keys.ts';
+import { provisionedBy, storageNamespace, virtualProvisioner, volumeFinalizer } from '#shared/domain/storage-keys.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { crdName } from '#shared/schema/crd.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
@@ -111,6 +113,7 @@ export async function ownObjects(io: CliIo, kube: KubeClient, purge: boolean): P
     ...(await grantedRights(kube)).map(remove),
     ...(await contents(kube)).map(remove),
     ...(await ofStorage(kube)),
+    ...(await ourVolumes(kube)),
     ...(await ourNamespaces(kube, onlyWithPurge)),
     ...(await ourCrds(kube)).map((crd) => onlyWithPurge(customResourceDefinitions, crd)),
   ];
@@ -202,6 +205,19 @@ async function ofStorage(kube: KubeClient): Promise<OwnObject[]> {
   const base = { type: namespaces, object: own };
   const note = `${claims.length} claims in it have the data of volumes in this cluster`;
   return [...found, claims.length > 0 ? { ...base, fate: 'keep', note } : { ...base, fate: 'remove' }];
+}
+
+/** They have the data of claims, or stand for it: they stay, and what the agent would have taken off goes now. */
+async function ourVolumes(kube: KubeClient): Promise<OwnObject[]> {
+  const all = await kube.list<PersistentVolume>(persistentVolumes);
+  return all
+    .filter(({ metadata }) => metadata.annotations?.[provisionedBy] === virtualProvisioner)
+    .map((object): OwnObject => {
+      const { namespace, name } = object.spec?.claimRef ?? {};
+      return object.metadata.finalizers?.includes(volumeFinalizer)
+        ? { type: persistentVolumes, object, fate: 'unmark', note: `finalizer ${volumeFinalizer}` }
+        : { type: persistentVolumes, object, fate: 'keep', note: `the volume of claim ${namespace}/${name}` };
+    });
 }
 
 async function ourNamespaces(

@@ -8,6 +8,7 @@ import {
   namespaces,
   nodes,
   persistentVolumeClaims,
+  persistentVolumes,
   pods,
   roleBindings,
   secrets,
@@ -178,6 +179,27 @@ describe('taking Isthmus out', () => {
     const empty = clusterOf(storage);
     expect(await remove(empty.kube, false)).toEqual([]);
     expect(empty.find(namespaces, { name: 'liqo-storage' })).toBeUndefined();
+  });
+
+  test('keeps volumes that it made, and takes off what would hold them for ever', async () => {
+    const volume = (name: string, by: string, finalizers: string[]) =>
+      [
+        persistentVolumes,
+        { name, annotations: { 'pv.kubernetes.io/provisioned-by': by }, finalizers },
+        { spec: { claimRef: { namespace: 'shop', name: 'data' } } },
+      ] as const;
+    const ours = 'external-provisioner.volume.kubernetes.io/finalizer';
+    const protection = 'kubernetes.io/pv-protection';
+    const { kube, find } = clusterOf([
+      volume('pvc-1', 'liqo.io/storage', [protection, ours]),
+      volume('pvc-2', 'disk.example.com', [protection, ours]),
+    ]);
+    const kept = await remove(kube, true);
+    expect(kept.map((one) => `${nameOf(one)}: ${one.note}`)).toEqual([
+      'PersistentVolume pvc-1: the volume of claim shop/data',
+    ]);
+    expect(find(persistentVolumes, { name: 'pvc-1' })?.metadata.finalizers).toEqual([protection]);
+    expect(find(persistentVolumes, { name: 'pvc-2' })?.metadata.finalizers).toEqual([protection, ours]);
   });
 
   test('leaves no finalizer of ours that would hold what is kept for ever', async () => {

@@ -6,10 +6,18 @@ import type { KubeClient } from '#cli/cluster/open.ts';
 import { poll } from '#cli/cluster/poll.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { during, type Progress, type Step } from '#cli/output/progress.ts';
-import { customResourceDefinitions, namespaces, nodes, pods, secrets } from '#shared/domain/core-kinds.ts';
+import {
+  customResourceDefinitions,
+  namespaces,
+  nodes,
+  persistentVolumes,
+  pods,
+  secrets,
+} from '#shared/domain/core-kinds.ts';
 import { type KubeObject, type Pod, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { finalizer, isthmusLabel, label, offloadingGate, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { nodeProcessLabel } from '#shared/domain/network-keys.ts';
+import { volumeFinalizer } from '#shared/domain/storage-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { pastWebhooks } from './apply.ts';
@@ -117,6 +125,10 @@ async function removeObjects(io: CliIo, kube: KubeClient, all: readonly OwnObjec
 function unmarking({ type, object }: OwnObject): unknown {
   if (type.plural === nodes.plural) return { metadata: { labels: { [nodeProcessLabel]: null } } };
   if (type.plural === namespaces.plural) return { metadata: { labels: { [label.schedulingEnabled]: null } } };
+  if (type.plural === persistentVolumes.plural) {
+    const { resourceVersion, finalizers = [] } = object.metadata;
+    return { metadata: { resourceVersion, finalizers: finalizers.filter((name) => name !== volumeFinalizer) } };
+  }
   if (type.plural !== pods.plural) throw new TypeError(`no mark is known of kind ${type.kind}`);
   const { metadata, spec } = object as Pod;
   return {

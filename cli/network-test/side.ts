@@ -65,12 +65,12 @@ export interface Side {
   readonly nodes: readonly NodeFacts[];
 }
 
-const liqoManager = 'liqo-controller-manager';
+export const liqoManagerName = 'liqo-controller-manager';
 
 /** Undefined: an agent of Isthmus is there, or nothing of Liqo is. */
 async function liqoVersion(kube: KubeClient): Promise<string | undefined> {
   const [agent, manager] = await Promise.all(
-    [agentName, liqoManager].map((name) => kube.get(deployments, { namespace: systemNamespace, name })),
+    [agentName, liqoManagerName].map((name) => kube.get(deployments, { namespace: systemNamespace, name })),
   );
   if (agent !== undefined || manager === undefined) return undefined;
   const image = manager.spec?.template?.spec?.containers?.[0]?.image ?? '';

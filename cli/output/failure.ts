@@ -4,6 +4,13 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { codes } from '#shared/errors/codes.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
 
+/** Ends the command with this exit code after it has printed everything itself. */
+export class EndWith extends Error {
+  constructor(readonly exit: number) {
+    super(`exit code ${exit}`);
+  }
+}
+
 export interface Failure {
   readonly exit: number;
   readonly text: string;
@@ -27,6 +34,7 @@ const fieldErrors = (detail: Readonly<Record<string, unknown>>): readonly FieldE
     : [];
 
 export function explain(error: unknown): Failure {
+  if (error instanceof EndWith) return { exit: error.exit, text: '' };
   const code = codeOf(error);
   const message = messageOf(error);
   if (code === undefined) {

@@ -34,3 +34,13 @@ export function printListing<T>(io: CliIo, format: Format, listing: Listing<T>):
 export function printObject(io: CliIo, format: 'json' | 'yaml', value: unknown): void {
   io.stdout.write(format === 'json' ? `${JSON.stringify(value, null, 2)}\n` : yaml.stringify(value));
 }
+
+/** Several, as `kubectl apply -f -` takes them. */
+export function printManifests(io: CliIo, format: 'json' | 'yaml', manifests: readonly object[]): void {
+  if (format === 'json') {
+    printObject(io, 'json', { apiVersion: 'v1', kind: 'List', items: manifests });
+    return;
+  }
+  const style = { lineWidth: 0, aliasDuplicateObjects: false };
+  io.stdout.write(manifests.map((object) => `---\n${yaml.stringify(object, style)}`).join(''));
+}

@@ -12,7 +12,11 @@ export const arrow = ({ consumer, provider }: Pick<Peering, 'consumer' | 'provid
   `${consumer} -> ${provider}`;
 
 /** Undefined when the pair is not peered, nor was within the last day. */
-async function findPeering(broker: BrokerClient, consumer: string, provider: string): Promise<Peering | undefined> {
+export async function findPeering(
+  broker: BrokerClient,
+  consumer: string,
+  provider: string,
+): Promise<Peering | undefined> {
   const { items } = await broker.api.listPeerings({ query: { consumer, provider } });
   return items[0];
 }

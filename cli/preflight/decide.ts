@@ -1,13 +1,11 @@
 /** The checks before an installation, one rule each: from what was observed to what is to be said. Pure. */
 import { findCni } from '#cli/platform/cni.ts';
+import { oldestKubernetes, oldestMinor } from '#shared/domain/kubernetes-version.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { credentials } from './credentials.ts';
 import { type CheckFacts, type Rule, stopOf } from './facts.ts';
 import type { Finding } from './findings.ts';
 import { apiUrl, gateways, ranges, webhooks } from './reachability.ts';
-
-/** Scheduling gates and `matchConditions` of webhooks are always there from 1.30 on. */
-const minimumMinor = 30;
 
 const minorOf = (version: string): number | undefined => {
   const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
@@ -20,14 +18,14 @@ const version: Rule = ({ cluster }) => {
     return {
       check: 'version',
       outcome: 'unknown',
-      text: `the API server calls itself ${cluster.version}; needed is 1.${minimumMinor} or newer`,
+      text: `the API server calls itself ${cluster.version}; needed is ${oldestKubernetes} or newer`,
     };
-  if (minor >= minimumMinor) return { check: 'version', outcome: 'ok', text: `Kubernetes ${cluster.version}` };
+  if (minor >= oldestMinor) return { check: 'version', outcome: 'ok', text: `Kubernetes ${cluster.version}` };
   return {
     check: 'version',
     outcome: 'stop',
     code: 'kubernetes_unsupported',
-    text: `the API server is ${cluster.version}, needed is 1.${minimumMinor} or newer`,
+    text: `the API server is ${cluster.version}, needed is ${oldestKubernetes} or newer`,
     remedy: 'upgrade the cluster by its own means, for kubeadm with `kubeadm upgrade plan`; nothing else helps',
   };
 };

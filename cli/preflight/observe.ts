@@ -108,7 +108,7 @@ export async function observe(
 }
 
 /** Taken in the middle between asking and the answer, and of the second that the server names. */
-async function clockDifference({ clock }: Pick<CliIo, 'clock'>, kube: KubeClient): Promise<number | undefined> {
+export async function clockDifference({ clock }: Pick<CliIo, 'clock'>, kube: KubeClient): Promise<number | undefined> {
   const askedAt = clock.now();
   const server = await kube.serverTime();
   return server === undefined ? undefined : (askedAt + clock.now()) / 2 - (server + 500);

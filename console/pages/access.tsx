@@ -3,10 +3,11 @@ import type { Member } from '#shared/api-client/broker-api.ts';
 import { all, api } from '../data/api.ts';
 import type { Role } from '../model/rights.ts';
 import { ConfirmButton, FormButton } from '../parts/actions.tsx';
-import { Command, Empty, Failure, Section, State, Time } from '../parts/bits.tsx';
+import { Command, Empty, State, Time } from '../parts/bits.tsx';
 import type { Field } from '../parts/form.tsx';
+import { actionsColumn, List, timeColumn } from '../parts/list.tsx';
 import { can, useLoad } from '../parts/load.ts';
-import { type ShownColumn, Table } from '../parts/table.tsx';
+import type { ShownColumn } from '../parts/table.tsx';
 import { Issuers } from './issuers.tsx';
 import { wordsIn } from './terms-fields.ts';
 
@@ -73,11 +74,8 @@ function Keys() {
       value: ({ expiresAt = '' }) => expiresAt,
       cell: ({ expiresAt }) => <Time at={expiresAt} />,
     },
-    {
-      key: 'act',
-      title: 'Actions',
-      value: () => '',
-      cell: (key) =>
+    actionsColumn(
+      (key) =>
         can('keys:write') &&
         stateOf(key) === 'valid' && (
           <div class="actions">
@@ -114,10 +112,10 @@ function Keys() {
             </ConfirmButton>
           </div>
         ),
-    },
+    ),
   ];
   return (
-    <Section
+    <List
       title="API keys"
       actions={
         can('keys:write') && (
@@ -151,18 +149,12 @@ function Keys() {
           />
         )
       }
-    >
-      <Failure message={failure} />
-      {data && (
-        <Table
-          name="API keys"
-          rows={data}
-          columns={columns}
-          rowKey={({ id }) => id}
-          empty={<Empty title="No key." />}
-        />
-      )}
-    </Section>
+      data={data}
+      failure={failure}
+      columns={columns}
+      rowKey={({ id }) => id}
+      empty={<Empty title="No key." />}
+    />
   );
 }
 
@@ -173,17 +165,9 @@ function Members() {
     { key: 'name', title: 'Name', value: nameOf },
     { key: 'who', title: 'Known by', value: ({ email, issuer, subject }) => email ?? `${subject} of ${issuer}` },
     { key: 'role', title: 'Role', value: ({ role }) => role },
-    {
-      key: 'since',
-      title: 'Since',
-      value: ({ createdAt }) => Date.parse(createdAt),
-      cell: ({ createdAt }) => <Time at={createdAt} />,
-    },
-    {
-      key: 'act',
-      title: 'Actions',
-      value: () => '',
-      cell: (member) =>
+    timeColumn('since', 'Since', ({ createdAt }) => createdAt),
+    actionsColumn(
+      (member) =>
         can('members:write') && (
           <div class="actions">
             <FormButton
@@ -214,10 +198,10 @@ function Members() {
             />
           </div>
         ),
-    },
+    ),
   ];
   return (
-    <Section
+    <List
       title="Members"
       actions={
         can('members:write') && (
@@ -248,23 +232,17 @@ function Members() {
           />
         )
       }
-    >
-      <Failure message={failure} />
-      {data && (
-        <Table
-          name="Members"
-          rows={data}
-          columns={columns}
-          rowKey={({ id }) => id}
-          filterFrom={8}
-          empty={
-            <Empty title="No member yet.">
-              <p>Members log in by an identity provider that the tenant has registered.</p>
-              <Command line="isthmus member add --email anna@example.com --role operator" />
-            </Empty>
-          }
-        />
-      )}
-    </Section>
+      data={data}
+      failure={failure}
+      columns={columns}
+      rowKey={({ id }) => id}
+      filterFrom={8}
+      empty={
+        <Empty title="No member yet.">
+          <p>Members log in by an identity provider that the tenant has registered.</p>
+          <Command line="isthmus member add --email anna@example.com --role operator" />
+        </Empty>
+      }
+    />
   );
 }

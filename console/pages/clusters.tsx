@@ -3,7 +3,8 @@ import type { Cluster } from '#shared/api-client/broker-api.ts';
 import { clusters, connection, peerings } from '../data/live.ts';
 import { hrefOf } from '../data/route.ts';
 import { amount, labelTexts } from '../model/text.ts';
-import { Command, Empty, Labels, Section, State, Time } from '../parts/bits.tsx';
+import { Command, Empty, Labels, Section, State } from '../parts/bits.tsx';
+import { timeColumn } from '../parts/list.tsx';
 import { can } from '../parts/load.ts';
 import { type ShownColumn, Table } from '../parts/table.tsx';
 
@@ -54,12 +55,7 @@ const columns: readonly ShownColumn<Cluster>[] = [
     value: ({ labels }) => labelTexts(labels).join(' '),
     cell: ({ labels }) => <Labels of={labels} />,
   },
-  {
-    key: 'seen',
-    title: 'Last seen',
-    value: ({ lastSeenAt }) => Date.parse(lastSeenAt),
-    cell: ({ lastSeenAt }) => <Time at={lastSeenAt} />,
-  },
+  timeColumn('seen', 'Last seen', ({ lastSeenAt }) => lastSeenAt),
 ];
 
 export const ClustersPage = () => (

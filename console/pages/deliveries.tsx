@@ -3,9 +3,10 @@ import type { EventTarget, Webhook } from '#shared/api-client/broker-api.ts';
 import { all, api } from '../data/api.ts';
 import { hrefOf } from '../data/route.ts';
 import { FormButton } from '../parts/actions.tsx';
-import { Command, Empty, Failure, Section, State, Time } from '../parts/bits.tsx';
+import { Command, Empty, State, Time } from '../parts/bits.tsx';
+import { List } from '../parts/list.tsx';
 import { can, useLoad } from '../parts/load.ts';
-import { type ShownColumn, Table } from '../parts/table.tsx';
+import type { ShownColumn } from '../parts/table.tsx';
 import { wordsIn } from './terms-fields.ts';
 
 type Receiver = Pick<Webhook, 'id' | 'types' | 'state' | 'description' | 'failingSince' | 'disabledReason'>;
@@ -88,24 +89,21 @@ function Webhooks() {
     />
   );
   return (
-    <Section title="Webhooks" actions={can('webhooks:write') && create}>
-      <Failure message={failure} />
-      {data && (
-        <Table
-          name="Webhooks"
-          rows={data}
-          columns={columns}
-          rowKey={({ id }) => id}
-          filterFrom={8}
-          empty={
-            <Empty title="No webhook yet.">
-              <p>A webhook gets a signed POST for each event of the types that it asks for.</p>
-              <Command line="isthmus webhook create https://hooks.example.com/isthmus --type 'peering.*'" />
-            </Empty>
-          }
-        />
-      )}
-    </Section>
+    <List
+      title="Webhooks"
+      actions={can('webhooks:write') && create}
+      data={data}
+      failure={failure}
+      columns={columns}
+      rowKey={({ id }) => id}
+      filterFrom={8}
+      empty={
+        <Empty title="No webhook yet.">
+          <p>A webhook gets a signed POST for each event of the types that it asks for.</p>
+          <Command line="isthmus webhook create https://hooks.example.com/isthmus --type 'peering.*'" />
+        </Empty>
+      }
+    />
   );
 }
 
@@ -155,23 +153,20 @@ function EventTargets() {
     />
   );
   return (
-    <Section title="Event targets" actions={can('webhooks:write') && create}>
-      <Failure message={failure} />
-      {data && (
-        <Table
-          name="Event targets"
-          rows={data}
-          columns={columns}
-          rowKey={({ id }) => id}
-          filterFrom={8}
-          empty={
-            <Empty title="No event target yet.">
-              <p>An event target is an EventBridge bus or an SQS queue of your own.</p>
-              <Command line="isthmus event-target create ARN --role arn:aws:iam::ACCOUNT:role/isthmus-events-NAME" />
-            </Empty>
-          }
-        />
-      )}
-    </Section>
+    <List
+      title="Event targets"
+      actions={can('webhooks:write') && create}
+      data={data}
+      failure={failure}
+      columns={columns}
+      rowKey={({ id }) => id}
+      filterFrom={8}
+      empty={
+        <Empty title="No event target yet.">
+          <p>An event target is an EventBridge bus or an SQS queue of your own.</p>
+          <Command line="isthmus event-target create ARN --role arn:aws:iam::ACCOUNT:role/isthmus-events-NAME" />
+        </Empty>
+      }
+    />
   );
 }

@@ -4,9 +4,10 @@ import { all, api, holder } from '../data/api.ts';
 import { goTo } from '../data/route.ts';
 import { labelsIn, labelTexts, quantities } from '../model/text.ts';
 import { ConfirmButton, FormButton } from '../parts/actions.tsx';
-import { Command, Empty, Failure, Labels, Section, Time } from '../parts/bits.tsx';
+import { Command, Empty, Labels } from '../parts/bits.tsx';
+import { actionsColumn, List, timeColumn } from '../parts/list.tsx';
 import { can, useLoad } from '../parts/load.ts';
-import { type ShownColumn, Table } from '../parts/table.tsx';
+import type { ShownColumn } from '../parts/table.tsx';
 import { clusterField, resourceFields, resourcesOf, wordsIn } from './terms-fields.ts';
 
 export function DirectoryPage() {
@@ -24,41 +25,28 @@ export function DirectoryPage() {
       cell: ({ labels }) => <Labels of={labels} />,
     },
     { key: 'description', title: 'Description', value: ({ description }) => description },
-    {
-      key: 'updated',
-      title: 'Updated',
-      value: ({ updatedAt }) => Date.parse(updatedAt),
-      cell: ({ updatedAt }) => <Time at={updatedAt} />,
-    },
-    {
-      key: 'act',
-      title: 'Actions',
-      value: () => '',
-      cell: (entry) => (entry.tenant === own ? <Unpublish entry={entry} reload={reload} /> : <Ask entry={entry} />),
-    },
+    timeColumn('updated', 'Updated', ({ updatedAt }) => updatedAt),
+    actionsColumn((entry) =>
+      entry.tenant === own ? <Unpublish entry={entry} reload={reload} /> : <Ask entry={entry} />,
+    ),
   ];
   return (
     <>
       <h1>Directory</h1>
-      <Section title="Published clusters" actions={can('directory:write') && <Publish reload={reload} />}>
-        <Failure message={failure} />
-        {data && (
-          <Table
-            name="Published clusters"
-            rows={data}
-            columns={columns}
-            rowKey={({ tenant, cluster }) => `${tenant}/${cluster}`}
-            empty={
-              <Empty title="No tenant publishes a cluster.">
-                <p>
-                  A published cluster is seen by all tenants of the broker, with what is said here and nothing else.
-                </p>
-                <Command line="isthmus directory publish milan --region eu-1 --labels tier=gold" />
-              </Empty>
-            }
-          />
-        )}
-      </Section>
+      <List
+        title="Published clusters"
+        actions={can('directory:write') && <Publish reload={reload} />}
+        data={data}
+        failure={failure}
+        columns={columns}
+        rowKey={({ tenant, cluster }) => `${tenant}/${cluster}`}
+        empty={
+          <Empty title="No tenant publishes a cluster.">
+            <p>A published cluster is seen by all tenants of the broker, with what is said here and nothing else.</p>
+            <Command line="isthmus directory publish milan --region eu-1 --labels tier=gold" />
+          </Empty>
+        }
+      />
     </>
   );
 }

@@ -4,9 +4,10 @@ import { all, api } from '../data/api.ts';
 import type { Role } from '../model/rights.ts';
 import { labelsIn, labelTexts } from '../model/text.ts';
 import { ConfirmButton, FormButton } from '../parts/actions.tsx';
-import { Empty, Failure, Section, Time } from '../parts/bits.tsx';
+import { Empty } from '../parts/bits.tsx';
+import { actionsColumn, List, timeColumn } from '../parts/list.tsx';
 import { can, useLoad } from '../parts/load.ts';
-import { type ShownColumn, Table } from '../parts/table.tsx';
+import type { ShownColumn } from '../parts/table.tsx';
 
 export function Issuers() {
   const { data, failure, reload } = useLoad(() => all((query) => api.listIssuers({ query })), [], 'issuer');
@@ -18,17 +19,9 @@ export function Issuers() {
       title: 'Roles by claim',
       value: ({ claims, roles }) => `${claims.role ?? ''} ${labelTexts(roles).join(', ')}`,
     },
-    {
-      key: 'since',
-      title: 'Since',
-      value: ({ createdAt }) => Date.parse(createdAt),
-      cell: ({ createdAt }) => <Time at={createdAt} />,
-    },
-    {
-      key: 'act',
-      title: 'Actions',
-      value: () => '',
-      cell: ({ id, url }) =>
+    timeColumn('since', 'Since', ({ createdAt }) => createdAt),
+    actionsColumn(
+      ({ id, url }) =>
         can('issuers:write') && (
           <ConfirmButton
             label="Remove"
@@ -42,29 +35,26 @@ export function Issuers() {
             <p>Its tokens are refused at once; sessions of this page that began with one end.</p>
           </ConfirmButton>
         ),
-    },
+    ),
   ];
   return (
-    <Section title="Identity providers" actions={can('issuers:write') && <Register reload={reload} />}>
-      <Failure message={failure} />
-      {data && (
-        <Table
-          name="Identity providers"
-          rows={data}
-          columns={columns}
-          rowKey={({ id }) => id}
-          filterFrom={8}
-          empty={
-            <Empty title="No identity provider: only keys log in.">
-              <p>
-                Make a public client there (no secret, authorization code with PKCE) with the redirect URI{' '}
-                {location.origin}/, register it here, and add its accounts as members.
-              </p>
-            </Empty>
-          }
-        />
-      )}
-    </Section>
+    <List
+      title="Identity providers"
+      actions={can('issuers:write') && <Register reload={reload} />}
+      data={data}
+      failure={failure}
+      columns={columns}
+      rowKey={({ id }) => id}
+      filterFrom={8}
+      empty={
+        <Empty title="No identity provider: only keys log in.">
+          <p>
+            Make a public client there (no secret, authorization code with PKCE) with the redirect URI {location.origin}
+            /, register it here, and add its accounts as members.
+          </p>
+        </Empty>
+      }
+    />
   );
 }
 

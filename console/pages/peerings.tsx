@@ -4,7 +4,8 @@ import { clusters, connection, peerings } from '../data/live.ts';
 import { hrefOf } from '../data/route.ts';
 import { linkOf, linkText, pairOf, toneOf } from '../model/peering.ts';
 import { amount, labelTexts, quantities } from '../model/text.ts';
-import { Command, Empty, Labels, Section, State, Time } from '../parts/bits.tsx';
+import { Command, Empty, Labels, Section, State } from '../parts/bits.tsx';
+import { timeColumn } from '../parts/list.tsx';
 import { can } from '../parts/load.ts';
 import { type ShownColumn, Table } from '../parts/table.tsx';
 import { NoClusters } from './clusters.tsx';
@@ -42,12 +43,7 @@ export const peeringColumns: readonly ShownColumn<Peering>[] = [
     cell: ({ labels }) => <Labels of={labels} />,
   },
   { key: 'waiting', title: 'Waiting for', value: ({ waitingFor }) => waitingFor },
-  {
-    key: 'created',
-    title: 'Asked for',
-    value: ({ createdAt }) => Date.parse(createdAt),
-    cell: ({ createdAt }) => <Time at={createdAt} />,
-  },
+  timeColumn('created', 'Asked for', ({ createdAt }) => createdAt),
 ];
 
 export const PeeringsPage = () => (

@@ -5,8 +5,9 @@ import { goTo, hrefOf } from '../data/route.ts';
 import type { Tone } from '../model/peering.ts';
 import { ActButton, ConfirmButton, FormButton } from '../parts/actions.tsx';
 import { Command, Empty, Facts, Failure, Section, State, Time } from '../parts/bits.tsx';
+import { actionsColumn, List, timeColumn } from '../parts/list.tsx';
 import { can, useLoad } from '../parts/load.ts';
-import { type ShownColumn, Table } from '../parts/table.tsx';
+import type { ShownColumn } from '../parts/table.tsx';
 import { receiverState } from './deliveries.tsx';
 
 type Delivery = Pick<
@@ -57,12 +58,7 @@ function Deliveries({ operations, onChange }: { operations: Operations; onChange
     return 'sent again';
   };
   const columns: readonly ShownColumn<Delivery>[] = [
-    {
-      key: 'made',
-      title: 'When',
-      value: ({ createdAt }) => Date.parse(createdAt),
-      cell: ({ createdAt }) => <Time at={createdAt} />,
-    },
+    timeColumn('made', 'When', ({ createdAt }) => createdAt),
     { key: 'type', title: 'Event', value: ({ type }) => type.replace(/^dev\.isthmus\./, '') },
     { key: 'subject', title: 'About', value: ({ subject }) => subject },
     {
@@ -79,19 +75,16 @@ function Deliveries({ operations, onChange }: { operations: Operations; onChange
       value: ({ nextAttemptAt = '' }) => nextAttemptAt,
       cell: ({ nextAttemptAt }) => <Time at={nextAttemptAt} none="" />,
     },
-    {
-      key: 'act',
-      title: 'Actions',
-      value: () => '',
-      cell: (delivery) =>
+    actionsColumn(
+      (delivery) =>
         write &&
         delivery.state !== 'pending' && (
           <ActButton label="Send again" about={delivery.id} onAct={() => again(delivery.id)} />
         ),
-    },
+    ),
   ];
   return (
-    <Section
+    <List
       title="Deliveries"
       actions={
         <>
@@ -147,19 +140,13 @@ function Deliveries({ operations, onChange }: { operations: Operations; onChange
           )}
         </>
       }
-    >
-      <Failure message={failure} />
-      {data && (
-        <Table
-          name="Deliveries"
-          rows={data}
-          columns={columns}
-          rowKey={(delivery) => delivery.id}
-          order={{ key: 'made', down: true }}
-          empty={<Empty title="Nothing has been sent to it yet. Send a test event to see whether it answers." />}
-        />
-      )}
-    </Section>
+      data={data}
+      failure={failure}
+      columns={columns}
+      rowKey={(delivery) => delivery.id}
+      order={{ key: 'made', down: true }}
+      empty={<Empty title="Nothing has been sent to it yet. Send a test event to see whether it answers." />}
+    />
   );
 }
 

@@ -6,9 +6,10 @@ import { goTo, hrefOf } from '../data/route.ts';
 import type { Tone } from '../model/peering.ts';
 import { labelsIn, labelTexts, quantities } from '../model/text.ts';
 import { ActButton, ConfirmButton, FormButton } from '../parts/actions.tsx';
-import { Command, Empty, Failure, Section, State, Time } from '../parts/bits.tsx';
+import { Command, Empty, State } from '../parts/bits.tsx';
+import { actionsColumn, List, timeColumn } from '../parts/list.tsx';
 import { can, useLoad } from '../parts/load.ts';
-import { type ShownColumn, Table } from '../parts/table.tsx';
+import type { ShownColumn } from '../parts/table.tsx';
 import { clusterField, days, resourceFields, resourcesOf, secondsOf, wordsIn } from './terms-fields.ts';
 
 export const SharingPage = () => (
@@ -55,17 +56,9 @@ function Invitations() {
       value: ({ redemptions }) => redemptions.map(({ tenant, cluster }) => `${tenant}/${cluster}`).join(', '),
     },
     { key: 'note', title: 'Note', value: ({ note }) => note },
-    {
-      key: 'ends',
-      title: 'Ends',
-      value: ({ expiresAt }) => Date.parse(expiresAt),
-      cell: ({ expiresAt }) => <Time at={expiresAt} />,
-    },
-    {
-      key: 'act',
-      title: 'Actions',
-      value: () => '',
-      cell: ({ id, state }) =>
+    timeColumn('ends', 'Ends', ({ expiresAt }) => expiresAt),
+    actionsColumn(
+      ({ id, state }) =>
         state === 'open' &&
         can('invitations:write') && (
           <ActButton
@@ -78,32 +71,26 @@ function Invitations() {
             }}
           />
         ),
-    },
+    ),
   ];
   return (
-    <Section
+    <List
       title="Invitations"
       actions={can('invitations:write') && [<Invite key="invite" reload={reload} />, <Redeem key="redeem" />]}
-    >
-      <Failure message={failure} />
-      {data && (
-        <Table
-          name="Invitations"
-          rows={data}
-          columns={columns}
-          rowKey={({ id }) => id}
-          filterFrom={8}
-          empty={
-            <Empty title="No invitation yet.">
-              <p>
-                An invitation offers one of your clusters to the holder of its code, another tenant. The command for it:
-              </p>
-              <Command line="isthmus invite create milan --cpu 4 --memory 8Gi" />
-            </Empty>
-          }
-        />
-      )}
-    </Section>
+      data={data}
+      failure={failure}
+      columns={columns}
+      rowKey={({ id }) => id}
+      filterFrom={8}
+      empty={
+        <Empty title="No invitation yet.">
+          <p>
+            An invitation offers one of your clusters to the holder of its code, another tenant. The command for it:
+          </p>
+          <Command line="isthmus invite create milan --cpu 4 --memory 8Gi" />
+        </Empty>
+      }
+    />
   );
 }
 
@@ -240,42 +227,29 @@ function Requests() {
         </>
       ),
     },
-    {
-      key: 'made',
-      title: 'Made',
-      value: ({ createdAt }) => Date.parse(createdAt),
-      cell: ({ createdAt }) => <Time at={createdAt} />,
-    },
-    {
-      key: 'act',
-      title: 'Actions',
-      value: () => '',
-      cell: (request) =>
-        request.peering === undefined ? decide(request) : <a href={hrefOf('peering', request.peering)}>Peering</a>,
-    },
+    timeColumn('made', 'Made', ({ createdAt }) => createdAt),
+    actionsColumn((request) =>
+      request.peering === undefined ? decide(request) : <a href={hrefOf('peering', request.peering)}>Peering</a>,
+    ),
   ];
   return (
-    <Section title="Requests">
-      <Failure message={failure} />
-      {data && (
-        <Table
-          name="Requests"
-          rows={data}
-          columns={columns}
-          rowKey={({ id }) => id}
-          order={{ key: 'made', down: true }}
-          filterFrom={8}
-          empty={
-            <Empty title="No request yet.">
-              <p>
-                Other tenants ask for clusters that you publish in the <a href={hrefOf('directory')}>directory</a>; you
-                ask for theirs there.
-              </p>
-            </Empty>
-          }
-        />
-      )}
-    </Section>
+    <List
+      title="Requests"
+      data={data}
+      failure={failure}
+      columns={columns}
+      rowKey={({ id }) => id}
+      order={{ key: 'made', down: true }}
+      filterFrom={8}
+      empty={
+        <Empty title="No request yet.">
+          <p>
+            Other tenants ask for clusters that you publish in the <a href={hrefOf('directory')}>directory</a>; you ask
+            for theirs there.
+          </p>
+        </Empty>
+      }
+    />
   );
 }
 
@@ -292,11 +266,8 @@ function Rules() {
     { key: 'most', title: 'At most', value: ({ maxResources }) => quantities(maxResources) },
     { key: 'classes', title: 'Classes', value: ({ classes }) => classes.join(', ') },
     { key: 'used', title: 'Used', value: ({ used }) => used, cell: ({ used, uses }) => `${used} of ${uses}` },
-    {
-      key: 'act',
-      title: 'Actions',
-      value: () => '',
-      cell: ({ id, name }) =>
+    actionsColumn(
+      ({ id, name }) =>
         can('approval-rules:write') && (
           <ConfirmButton
             label="Delete"
@@ -310,26 +281,23 @@ function Rules() {
             <p>Requests that it would have approved wait for a person from now on.</p>
           </ConfirmButton>
         ),
-    },
+    ),
   ];
   return (
-    <Section title="Approval rules" actions={can('approval-rules:write') && <NewRule reload={reload} />}>
-      <Failure message={failure} />
-      {data && (
-        <Table
-          name="Approval rules"
-          rows={data}
-          columns={columns}
-          rowKey={({ id }) => id}
-          filterFrom={8}
-          empty={
-            <Empty title="No rule: every request waits for a person.">
-              <Command line="isthmus requests rule create --help" />
-            </Empty>
-          }
-        />
-      )}
-    </Section>
+    <List
+      title="Approval rules"
+      actions={can('approval-rules:write') && <NewRule reload={reload} />}
+      data={data}
+      failure={failure}
+      columns={columns}
+      rowKey={({ id }) => id}
+      filterFrom={8}
+      empty={
+        <Empty title="No rule: every request waits for a person.">
+          <Command line="isthmus requests rule create --help" />
+        </Empty>
+      }
+    />
   );
 }
 

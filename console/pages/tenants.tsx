@@ -2,9 +2,10 @@
 import type { Tenant } from '#shared/api-client/broker-api.ts';
 import { all, api } from '../data/api.ts';
 import { ActButton, ConfirmButton, FormButton } from '../parts/actions.tsx';
-import { Command, Empty, Failure, Section, State, Time } from '../parts/bits.tsx';
+import { Command, Empty, State } from '../parts/bits.tsx';
+import { actionsColumn, List, timeColumn } from '../parts/list.tsx';
 import { useLoad } from '../parts/load.ts';
-import { type ShownColumn, Table } from '../parts/table.tsx';
+import type { ShownColumn } from '../parts/table.tsx';
 
 const tones = { active: 'good', suspended: 'warn', deleting: 'bad' } as const;
 
@@ -30,30 +31,21 @@ export function TenantsPage() {
     },
     { key: 'clusters', title: 'Clusters, at most', value: ({ limits }) => limits.clusters },
     { key: 'peerings', title: 'Peerings, at most', value: ({ limits }) => limits.peerings },
-    {
-      key: 'since',
-      title: 'Since',
-      value: ({ createdAt }) => Date.parse(createdAt),
-      cell: ({ createdAt }) => <Time at={createdAt} />,
-    },
-    {
-      key: 'act',
-      title: 'Actions',
-      value: () => '',
-      cell: ({ name, state }) =>
-        state === 'active' ? (
-          <ConfirmButton
-            label="Suspend"
-            title="Suspend a tenant"
-            name={name}
-            onConfirm={change(name, { state: 'suspended', reason: 'suspended by the operator of the broker' })}
-          >
-            <p>Every request of it is refused; running peerings go on.</p>
-          </ConfirmButton>
-        ) : (
-          state === 'suspended' && <ActButton label="Resume" about={name} onAct={change(name, { state: 'active' })} />
-        ),
-    },
+    timeColumn('since', 'Since', ({ createdAt }) => createdAt),
+    actionsColumn(({ name, state }) =>
+      state === 'active' ? (
+        <ConfirmButton
+          label="Suspend"
+          title="Suspend a tenant"
+          name={name}
+          onConfirm={change(name, { state: 'suspended', reason: 'suspended by the operator of the broker' })}
+        >
+          <p>Every request of it is refused; running peerings go on.</p>
+        </ConfirmButton>
+      ) : (
+        state === 'suspended' && <ActButton label="Resume" about={name} onAct={change(name, { state: 'active' })} />
+      ),
+    ),
   ];
   const create = (
     <FormButton
@@ -78,18 +70,16 @@ export function TenantsPage() {
   return (
     <>
       <h1>Tenants</h1>
-      <Section title="Tenants of this broker" actions={create}>
-        <Failure message={failure} />
-        {data && (
-          <Table
-            name="Tenants"
-            rows={data}
-            columns={columns}
-            rowKey={({ name }) => name}
-            empty={<Empty title="No tenant." />}
-          />
-        )}
-      </Section>
+      <List
+        title="Tenants of this broker"
+        actions={create}
+        name="Tenants"
+        data={data}
+        failure={failure}
+        columns={columns}
+        rowKey={({ name }) => name}
+        empty={<Empty title="No tenant." />}
+      />
     </>
   );
 }

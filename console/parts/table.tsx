@@ -8,7 +8,7 @@ export interface ShownColumn<Row> extends Column<Row> {
   readonly cell?: (row: Row) => ComponentChildren;
 }
 
-interface TableProps<Row> {
+export interface TableProps<Row> {
   readonly name: string;
   readonly rows: readonly Row[];
   readonly columns: readonly ShownColumn<Row>[];

@@ -6,8 +6,8 @@ import {
   ClusterId,
   type EnrollRequest,
   type EnrollResponse,
+  type Intervals,
   oldestProtocolVersion,
-  type Pace,
   protocolVersion,
 } from '#shared/schema/protocol/agent-protocol.ts';
 import { type AgentCaller, type Caller, mustHave } from '../access/caller.ts';
@@ -31,7 +31,7 @@ import { findToken, joinTokenLifeMs, putToken, spendToken, tokenText } from './j
 import { mayChangeKey } from './key-change.ts';
 import { labelCluster } from './labels.ts';
 import { createLiveness, type LastSeen } from './last-seen.ts';
-import { defaultHeartbeatSeconds, everySeconds, paceOf } from './poll-policy.ts';
+import { defaultHeartbeatSeconds, everySeconds, intervalsOf } from './poll-policy.ts';
 
 export interface IssuedJoinToken {
   /** `isthmus1.…`, shown once. */
@@ -57,7 +57,7 @@ export interface Clusters {
   /** Verifies signature, audience, path, body and freshness, and notes that the cluster was heard. */
   authenticateAgent(signed: SignedRequest, signal?: AbortSignal): Promise<AgentCaller>;
   /** Notes that the cluster was heard: for pings over the WebSocket. Answers with what the agent should know. */
-  heard(cluster: LastSeen, signal?: AbortSignal): Promise<Pace & { readonly revision: number }>;
+  heard(cluster: LastSeen, signal?: AbortSignal): Promise<Intervals & { readonly revision: number }>;
   /** The last doorbell connection of the cluster closed: a hint that it may be gone. */
   lost(cluster: ClusterRef, signal?: AbortSignal): Promise<void>;
   get(caller: Caller, id: string, signal?: AbortSignal): Promise<ClusterView>;
@@ -237,7 +237,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
         keyThumbprint: thumbprint,
       };
       const seen = await seenOf(tenant, clusterId, signal);
-      const every = everySeconds(paceOf(undefined, now, heartbeatSeconds), protocol);
+      const every = everySeconds(intervalsOf(undefined, now, heartbeatSeconds), protocol);
       const heardNow: SeenRecord = { at: now, every };
       const at = key.cluster(tenant, clusterId);
       const seenAt = key.seen(tenant, clusterId);

@@ -1,6 +1,6 @@
 /** When each agent was last heard: noted seldom, judged by the interval that it was told. */
 import { codeOf } from '#shared/errors/app-error.ts';
-import type { Pace } from '#shared/schema/protocol/agent-protocol.ts';
+import type { Intervals } from '#shared/schema/protocol/agent-protocol.ts';
 import type { SeenRecord } from '../model/cluster.ts';
 import type { Coordinator } from '../model/coordinator.ts';
 import type { ControlDeps } from '../model/deps.ts';
@@ -8,7 +8,7 @@ import type { RevisionRecord } from '../model/peering-records.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import type { Item, Op } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
-import { everySeconds, mustNote, offlineFrom, paceOf } from './poll-policy.ts';
+import { everySeconds, intervalsOf, mustNote, offlineFrom } from './poll-policy.ts';
 
 export interface LastSeen extends ClusterRef {
   /** Protocol version of the agent. Absent: 1. */
@@ -46,17 +46,17 @@ export function createLiveness({ store, clock, heartbeatSeconds }: LivenessDeps,
   }
 
   return {
-    async heard(cluster: LastSeen, signal?: AbortSignal): Promise<Pace & { readonly revision: number }> {
+    async heard(cluster: LastSeen, signal?: AbortSignal): Promise<Intervals & { readonly revision: number }> {
       const now = clock.now();
       const { revision, seen } = await read(cluster, signal);
-      const pace = paceOf(revision?.value, now, heartbeatSeconds);
-      const every = everySeconds(pace, cluster.protocol);
+      const intervals = intervalsOf(revision?.value, now, heartbeatSeconds);
+      const every = everySeconds(intervals, cluster.protocol);
       if (mustNote(seen?.value, { now, every, ping: cluster.ping ?? false })) {
         await write(cluster, seen, { at: now, every }, signal);
         // Back from silence: peerings that were degraded by it want to know.
         if (seen && now >= offlineFrom(seen.value)) await coordinator.lookAtCluster(cluster, signal);
       }
-      return { ...pace, revision: revision?.value.revision ?? 0 };
+      return { ...intervals, revision: revision?.value.revision ?? 0 };
     },
 
     async lost(cluster: ClusterRef, signal?: AbortSignal): Promise<void> {

@@ -1,33 +1,38 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { busyForMs, comeBackMs, everySeconds, mustNote, offlineFrom, paceOf } from './poll-policy.ts';
+import { busyForMs, comeBackMs, everySeconds, intervalsOf, mustNote, offlineFrom } from './poll-policy.ts';
 
 const now = 1_000_000_000;
 
 test.each([
-  { when: 'nothing was ever asked', revision: undefined, idle: 300, pace: [300, 60] },
-  { when: 'something was just asked', revision: { revision: 1, at: now }, idle: 300, pace: [15, 5] },
+  { when: 'nothing was ever asked', revision: undefined, idle: 300, intervals: [300, 60] },
+  { when: 'something was just asked', revision: { revision: 1, at: now }, idle: 300, intervals: [15, 5] },
   {
     when: 'something was asked a while ago',
     revision: { revision: 1, at: now - busyForMs },
     idle: 300,
-    pace: [300, 60],
+    intervals: [300, 60],
   },
-  { when: 'the revision is older than the times of revisions', revision: { revision: 9 }, idle: 300, pace: [300, 60] },
+  {
+    when: 'the revision is older than the times of revisions',
+    revision: { revision: 9 },
+    idle: 300,
+    intervals: [300, 60],
+  },
   {
     when: 'the operator wants to hear of idle agents oftener than of busy ones',
     revision: { revision: 1, at: now },
     idle: 3,
-    pace: [3, 3],
+    intervals: [3, 3],
   },
-])('when $when, agents are told $pace', ({ revision, idle, pace }) => {
-  const { heartbeatSeconds, pollSeconds } = paceOf(revision, now, idle);
-  expect([heartbeatSeconds, pollSeconds]).toEqual(pace);
+])('when $when, agents are told $intervals', ({ revision, idle, intervals }) => {
+  const { heartbeatSeconds, pollSeconds } = intervalsOf(revision, now, idle);
+  expect([heartbeatSeconds, pollSeconds]).toEqual(intervals);
 });
 
 test('an agent of version 1 is judged by what it does, not by what it is told', () => {
-  const pace = { heartbeatSeconds: 300, pollSeconds: 60 };
-  expect([everySeconds(pace), everySeconds(pace, 1), everySeconds(pace, 2)]).toEqual([30, 30, 300]);
+  const intervals = { heartbeatSeconds: 300, pollSeconds: 60 };
+  expect([everySeconds(intervals), everySeconds(intervals, 1), everySeconds(intervals, 2)]).toEqual([30, 30, 300]);
 });
 
 test('an agent that is heard of in every interval is never offline, and one that falls silent is within three', () => {

@@ -20,10 +20,10 @@ const types: readonly EventType[] = [
 
 interface Reacting {
   readonly coordinator: Pick<Coordinator, 'look' | 'lookAtCluster'>;
-  readonly asks: Pick<InClusterRequests, 'reviewAbout'>;
+  readonly inClusterRequests: Pick<InClusterRequests, 'reviewAbout'>;
 }
 
-export const peeringTrigger = ({ coordinator, asks }: Reacting): Subscriber => ({
+export const peeringTrigger = ({ coordinator, inClusterRequests }: Reacting): Subscriber => ({
   name: 'peerings',
   types,
   async handle({ stream: tenant, subject, data }, signal) {
@@ -35,7 +35,7 @@ export const peeringTrigger = ({ coordinator, asks }: Reacting): Subscriber => (
     if (!Array.isArray(data.peerings)) {
       const cluster = { tenant, clusterId: id };
       await coordinator.lookAtCluster(cluster, signal);
-      await asks.reviewAbout(cluster, signal);
+      await inClusterRequests.reviewAbout(cluster, signal);
       return;
     }
     for (const peering of data.peerings) await coordinator.look(tenant, String(peering), signal);

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { apiAnswers, apiAnswersPath, apiClient, apiClientPath } from './api-client.ts';
 import { behavioursPage, behavioursPath, provingFiles, readBehaviours } from './behaviours-page.ts';
+import { causesPage } from './causes-page.ts';
 import { chartFiles } from './chart/files.ts';
 import { crdFiles, crdFolder } from './crd-files.ts';
 import { errorsPage } from './errors-page.ts';
@@ -27,6 +28,7 @@ export function generatedTree(): Tree {
     ...chartFiles(),
     ['docs/reference/kinds.md', kindsPage()],
     ['docs/reference/errors.md', errorsPage()],
+    ['docs/reference/causes.md', causesPage()],
     ['docs/reference/metrics.md', metricsPage()],
     ...monitoringFiles(),
     [httpFunctionsPath, httpFunctionsJson()],

@@ -2,8 +2,7 @@
  * The agent's image as a whole: the same from the same sources wherever they are, small, labelled, running without a shell and without root, for
  * both architectures.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import os from 'node:os';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
@@ -14,7 +13,10 @@ import { type AgentImage, buildAgentImage } from './agent-image.ts';
 import { fabricSources } from './bundle.ts';
 import { type UnpackedImage, unpackImage } from './unpack-image.ts';
 
-const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-image-'));
+/** On the file system of node_modules, which are linked, not copied. */
+const builds = path.join(repositoryRoot, '.build');
+mkdirSync(builds, { recursive: true });
+const scratch = mkdtempSync(path.join(builds, 'isthmus-image-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 /** Into an empty folder, so that nothing is found ready. */
@@ -36,7 +38,7 @@ describe('the image of the agent', () => {
     await must('mkdir', ['-p', elsewhere]);
     const sources = ['agent', 'kube', 'shared', 'scripts', 'package.json', 'tsconfig.base.json'];
     await must('cp', ['-a', ...sources, elsewhere], { cwd: repositoryRoot });
-    await must('cp', ['-a', 'node_modules', elsewhere], { cwd: repositoryRoot, timeoutMs: 300_000 });
+    await must('cp', ['-al', 'node_modules', elsewhere], { cwd: repositoryRoot, timeoutMs: 300_000 });
     const other = await build(elsewhere, 'second');
     expect(other.tarPath).not.toBe(image.tarPath);
     expect(readFileSync(other.tarPath).equals(readFileSync(image.tarPath))).toBe(true);

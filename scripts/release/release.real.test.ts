@@ -1,7 +1,6 @@
 /** The artefacts of a release, made from a clone, and the command line of it used in an empty folder, where no checkout is. */
 import { generateKeyPairSync, verify } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as yaml from 'yaml';
@@ -14,7 +13,10 @@ import { packCli } from './cli-package.ts';
 import { sha256 } from './documents.ts';
 import { release } from './release.ts';
 
-const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-release-'));
+/** On the file system of node_modules, which are linked, not copied. */
+const builds = path.join(repositoryRoot, '.build');
+mkdirSync(builds, { recursive: true });
+const scratch = mkdtempSync(path.join(builds, 'isthmus-release-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const silent = (): void => undefined;
 
@@ -73,7 +75,7 @@ describe('a release', () => {
   beforeAll(async () => {
     helm = await buildHelm();
     await must('git', ['clone', '--quiet', '--shared', repositoryRoot, clone]);
-    await must('cp', ['-a', path.join(repositoryRoot, 'node_modules'), clone], { timeoutMs: 300_000 });
+    await must('cp', ['-al', path.join(repositoryRoot, 'node_modules'), clone], { timeoutMs: 300_000 });
   }, 900_000);
 
   test('of a tree with changes is refused before anything is made', async () => {
@@ -86,7 +88,8 @@ describe('a release', () => {
     rmSync(path.join(clone, 'forgotten.txt'));
   });
 
-  test('has checksums that are right, signed, and descriptions that name them', async () => {
+  // It compresses both architectures of the image.
+  test('has checksums that are right, signed, and descriptions that name them', { timeout: 600_000 }, async () => {
     const out = path.join(scratch, 'out');
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const url = 'https://example.test/v';

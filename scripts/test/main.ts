@@ -2,11 +2,21 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { imagePackages } from '#scripts/image/agent-files.ts';
 import { ensureAwsCounterparts } from '#scripts/setup/aws-counterparts.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
-import { browserPackages, ensureDebianPackages, monitoringPackages } from '#scripts/setup/debian-packages.ts';
+import {
+  browserPackages,
+  ensureDebianPackages,
+  monitoringPackages,
+  testbedPackages,
+} from '#scripts/setup/debian-packages.ts';
+import { ensureDebianTree } from '#scripts/setup/debian-tree.ts';
 import { ensureNode24 } from '#scripts/setup/node24.ts';
 import { setUpMachine } from '#scripts/setup/setup.ts';
+import { buildWireGuardGoForArm64 } from '#scripts/setup/wireguard-go.ts';
+import { buildRegistry } from '#test/harness/registry.ts';
+import { buildHelm } from '#test/testbed/build.ts';
 import { closingLines, nothing, type Result, resultOf, resultOfTwo, sum } from './closing.ts';
 import { progressLine, readDurations, recordDuration } from './durations.ts';
 import { background, type Execute, foreground } from './programs.ts';
@@ -28,12 +38,21 @@ const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-test-'));
 const started = Date.now();
 
 let prepared: Promise<void> | undefined;
+/** Every program that a test of `npm test` builds, and no more: none is built, and no part of the image fetched, while the deadline of a test runs. */
+const also = { helm: buildHelm, registry: buildRegistry, wireGuardGoForArm64: buildWireGuardGoForArm64 };
+
 /** Packages and built components, once, and not before the suites that need none of them: those fail sooner. */
 function prepare(): Promise<void> {
-  prepared ??= setUpMachine({ log }).then(async () => {
-    await ensureDebianPackages([...browserPackages, ...monitoringPackages], cache, log);
+  prepared ??= (async () => {
+    // In one go: apt reads its lists once.
+    await ensureDebianPackages([...testbedPackages, ...browserPackages, ...monitoringPackages], cache, log);
+    await setUpMachine({ log, also });
+    for (const architecture of ['amd64', 'arm64'] as const) {
+      await ensureNode24({ root, cache, log, architecture });
+      await ensureDebianTree({ architecture, packages: imagePackages, cache, log });
+    }
     await ensureAwsCounterparts({ root, cache, log });
-  });
+  })();
   return prepared;
 }
 

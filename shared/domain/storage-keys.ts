@@ -11,6 +11,11 @@ export const storageNamespace = `${systemNamespace}-storage`;
 /** `spec.csi.driver` of the local PV that stands for a volume at a provider. No node has it: such a volume is never mounted by a real node. */
 export const remoteVolumeDriver = 'storage.isthmus.dev';
 
+/** Annotation of a PersistentVolume, by every provisioner. */
+export const provisionedBy = 'pv.kubernetes.io/provisioned-by';
+/** Of a PersistentVolume of ours. As sig-storage-lib-external-provisioner calls it: the volume goes only after its data. */
+export const volumeFinalizer = 'external-provisioner.volume.kubernetes.io/finalizer';
+
 /** Parameter of a virtual StorageClass: the StorageClass of volumes in the cluster itself. */
 export const localClassParameter = 'localStorageClass';
 

@@ -54,6 +54,13 @@ export const clusterCodes = {
     remedy:
       'change the object that the message names, or set its spec.owner to Broker; ending the peering is always possible',
   },
+  rolled_back: {
+    http: 504,
+    retry: false,
+    exit: 8,
+    cause: 'the new agent of a cluster did not become ready, and the one before was put back',
+    remedy: 'mend what the message names, and repeat the command',
+  },
   peer_alive: {
     http: 409,
     retry: false,
@@ -68,7 +75,7 @@ export const clusterCodes = {
     retry: false,
     exit: 6,
     cause: 'the Kubernetes of the cluster is older than Isthmus works with',
-    remedy: 'upgrade the cluster to 1.30 or newer',
+    remedy: 'upgrade the cluster to the version that the message names',
   },
   no_usable_node: {
     http: 409,

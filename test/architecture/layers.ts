@@ -129,7 +129,7 @@ const cli: readonly Layer[] = [
   line('cli', 'output'),
   line('cli', 'cluster'),
   line('cli', 'platform'),
-  line('cli', 'broker', 'install', 'preflight', 'gitops', 'lock', 'network-test', 'offload', 'peerings', 'status'),
+  line('cli', 'broker', 'install', 'preflight', 'gitops', 'lock', 'network-test', 'offload', 'peerings', 'status', 'doctor'),
   line('cli', 'commands'),
   line('cli', ''),
 ];

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createChannel } from '#agent/broker/broker.ts';
+import { createBrokerController } from '#agent/broker/broker.ts';
 import { type ClusterKeys, fingerprintOf, generateClusterKeys } from '#agent/pki/cluster-keys.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { type Broker, startBroker } from '#functions/local/broker.ts';
@@ -56,7 +56,7 @@ async function join(id: string, policy: Partial<PeeringPolicySpec> = {}): Promis
   const data = { token: Buffer.from(token).toString('base64') };
   const metadata = { namespace: 'liqo', name: 'isthmus-join' };
   cluster.put({ apiVersion: 'v1', kind: 'Secret', metadata, data } as KubeObject);
-  const channel = createChannel({
+  const channel = createBrokerController({
     cluster: cluster.cluster,
     clusterId: id,
     privateKey: createPrivateKey(keys.privateKey),

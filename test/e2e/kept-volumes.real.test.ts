@@ -14,6 +14,7 @@ import { systemClock } from '#shared/ports/system-clock.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { boundGuestClaim } from '#test/harness/guest-claims.ts';
 import type { ApiServer } from '#test/harness/kube-apiserver.ts';
 import { provisionVolumes, type VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
 
@@ -30,21 +31,7 @@ const claimOf = (namespace: string, name: string) => cluster.api.get(persistentV
 /** A claim of consumer rome that ended. Resolves with the name of its volume. */
 async function keptVolume(name: string): Promise<string> {
   const ref = { namespace: 'shop-rome', name };
-  await cluster.api.create(persistentVolumeClaims, {
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    metadata: {
-      ...ref,
-      labels: { 'isthmus.dev/guest': 'rome' },
-      finalizers: ['isthmus.dev/guest-claim'],
-      annotations: { 'isthmus.dev/claim': `shop/${name}`, 'isthmus.dev/claim-uid': `uid-${name}` },
-    },
-    spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'records', resources: { requests: { storage: '2Gi' } } },
-  });
-  const volume = await eventually('a volume', async () => {
-    const claim = await claimOf(ref.namespace, name);
-    return claim?.status?.phase === 'Bound' ? claim.spec?.volumeName : undefined;
-  });
+  const volume = await boundGuestClaim(cluster.api, { ...ref, storage: '2Gi' });
   await cluster.api.delete(persistentVolumeClaims, ref);
   await eventually('a line in the list', async () => {
     const { out } = await run('volume', 'list', '-o', 'name');

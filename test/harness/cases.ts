@@ -2,11 +2,23 @@
 
 /** The files that call what is below. vitest.config.ts puts them into the project `long` too, where they take all their cases. */
 export const filesWithCases = [
+  'agent/api-proxy/hostile-callers.test.ts',
+  'agent/broker/trust/lies.test.ts',
+  'agent/network/gateway/templates/hostile-templates.test.ts',
   'agent/network/ranges/ranges-interrupted.real.test.ts',
+  'agent/offloading/consumer/kubelet-api/hostile-paths.test.ts',
   'agent/offloading/consumer/virtual-node/resilience.real.test.ts',
   'agent/offloading/offloading-interrupted.real.test.ts',
+  'agent/offloading/provider/storage/retention-interrupted.real.test.ts',
+  'agent/pki/hostile-requests.test.ts',
+  'agent/pki/sealed-token.test.ts',
   'agent/storage/interrupted.real.test.ts',
+  'control/peerings/state-machine/decide.test.ts',
+  'functions/api/isolation.test.ts',
   'scripts/gen/chart/templates.real.test.ts',
+  'test/contract/openapi-conformance.real.test.ts',
+  'test/orderings/hostile-reviews.test.ts',
+  'test/system/console/pages.real.test.ts',
   'test/system/declarative/gitops.real.test.ts',
   'test/system/leaving/leaving.real.test.ts',
   'test/system/peering/interrupted.real.test.ts',

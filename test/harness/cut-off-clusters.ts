@@ -1,5 +1,5 @@
 /** The offloading world with one virtual node `vn1` of the consumer, whose way to the provider's API server can be cut. */
-import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
@@ -34,7 +34,7 @@ export async function openCutOffClusters<S extends ApiServer>(
 ): Promise<CutOffClusters<S>> {
   const { port } = new URL(clusters.servers.provider.url);
   const line = await startTcpProxy(Number(port));
-  const connect = createConnectProvider({ clock: systemClock, log: silentLog });
+  const connect = createConnectCluster({ clock: systemClock, log: silentLog });
   const agent = startConsumer(clusters, {
     kubeletPortBase: 12_650,
     connectPeer: (kubeconfig, signal) => connect(kubeconfig.replaceAll(`:${port}`, `:${line.port}`), signal),

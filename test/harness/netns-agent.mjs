@@ -129,15 +129,19 @@ function udp({ address, port, size = 16, hex, bind, timeoutMs = 5000 }) {
 function stream({ address, port, everyMs, forMs }) {
   return new Promise((resolve) => {
     const socket = dgram.createSocket('udp4');
-    let [sent, answered, longestGapMs, last] = [0, 0, 0, performance.now()];
+    let [sent, answered, longestGapMs, answeredAfterGap, last] = [0, 0, 0, 0, performance.now()];
     const note = () => {
-      longestGapMs = Math.max(longestGapMs, performance.now() - last);
-      last = performance.now();
+      const gapMs = performance.now() - last;
+      last += gapMs;
+      if (gapMs < longestGapMs) return;
+      longestGapMs = gapMs;
+      answeredAfterGap = 0;
     };
     socket.on('error', () => undefined);
     socket.on('message', () => {
-      answered += 1;
       note();
+      answered += 1;
+      answeredAfterGap += 1;
     });
     const timer = setInterval(() => {
       sent += 1;
@@ -148,7 +152,7 @@ function stream({ address, port, everyMs, forMs }) {
       setTimeout(() => {
         note();
         socket.close();
-        resolve({ sent, answered, longestGapMs });
+        resolve({ sent, answered, longestGapMs, answeredAfterGap });
       }, 200);
     }, forMs);
   });

@@ -12,6 +12,15 @@ const agentProgram = path.join(repositoryRoot, 'test', 'harness', 'netns-agent.m
 /** The kernel kills it when its parent dies. */
 const tied = ['--pdeathsig', 'KILL'];
 
+/** What operation `stream` of the agent in a namespace says: datagrams in a rhythm, each of which asks for an answer. */
+export interface Streamed {
+  readonly sent: number;
+  readonly answered: number;
+  readonly longestGapMs: number;
+  /** More than none: answers came again while it went on. */
+  readonly answeredAfterGap: number;
+}
+
 export interface Transfer {
   readonly seconds: number;
   readonly mbitPerSecond: number;

@@ -1,10 +1,11 @@
 /** The offloading world with the parts that reflect: the consumer's virtual nodes, and the provider's turning of ShadowEndpointSlices into EndpointSlices. */
-import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
+
 import {
   createVirtualNodeController,
   type VirtualNodeDeps,
 } from '#agent/offloading/consumer/virtual-node/controller.ts';
 import { createShadowEndpointSliceController } from '#agent/offloading/provider/endpoints/controller.ts';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { coreEvents, namespaces, nodes } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, ObjectMeta, ResourceType } from '#shared/domain/kube-object.ts';
@@ -54,7 +55,7 @@ export function startConsumer(clusters: OffloadingClusters, options: Partial<Vir
     podIp: '127.0.0.1',
     kubeletPortBase: 12_450,
     systemNamespace: 'liqo',
-    connectPeer: createConnectProvider(deps),
+    connectPeer: createConnectCluster(deps),
     ...options,
   });
   return running(controller.run(stop.signal), stop);

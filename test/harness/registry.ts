@@ -20,32 +20,34 @@ export const registryLogin = { username: 'porter', password: 'open sesame' } as 
 /** The password, by bcrypt. */
 const passwordFile = 'porter:$2b$04$abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy\n';
 
-const buildRegistry = (options: BuildOptions): Promise<string> =>
-  buildGoProgram(
-    {
-      name: 'registry',
-      source: { module: 'github.com/distribution/distribution/v3/cmd/registry@v3.1.2' },
-      flags: ['-trimpath', '-ldflags', '-s -w'],
-      about: 'a container registry for tests',
-      expectedSeconds: 120,
-      minimumGo: '1.25.0',
-    },
-    options,
-  );
+interface Built {
+  readonly name: string;
+  readonly module: string;
+  readonly about: string;
+  readonly expectedSeconds: number;
+}
+
+const builder =
+  ({ name, module, about, expectedSeconds }: Built) =>
+  (options: BuildOptions): Promise<string> => {
+    const flags = ['-trimpath', '-ldflags', '-s -w'];
+    return buildGoProgram({ name, source: { module }, flags, about, expectedSeconds, minimumGo: '1.25.0' }, options);
+  };
+
+export const buildRegistry = builder({
+  name: 'registry',
+  module: 'github.com/distribution/distribution/v3/cmd/registry@v3.1.2',
+  about: 'a container registry for tests',
+  expectedSeconds: 120,
+});
 
 /** Verifies signatures as users do. */
-export const buildCosign = (options: BuildOptions): Promise<string> =>
-  buildGoProgram(
-    {
-      name: 'cosign',
-      source: { module: 'github.com/sigstore/cosign/v2/cmd/cosign@v2.6.5' },
-      flags: ['-trimpath', '-ldflags', '-s -w'],
-      about: 'verifies signatures of images',
-      expectedSeconds: 300,
-      minimumGo: '1.25.0',
-    },
-    options,
-  );
+export const buildCosign = builder({
+  name: 'cosign',
+  module: 'github.com/sigstore/cosign/v2/cmd/cosign@v2.6.5',
+  about: 'verifies signatures of images',
+  expectedSeconds: 300,
+});
 
 export async function startRegistry(): Promise<TestRegistry> {
   const program = await buildRegistry({ log: (line) => console.error(line) });

@@ -25,16 +25,16 @@ interface ProxiedConnection {
 export async function startTcpProxy(targetPort: number, host = '127.0.0.1'): Promise<TcpProxy> {
   const connections = new Set<ProxiedConnection>();
   let mode: 'pass' | 'stall' | 'refuse' = 'pass';
-  let pace: { readonly bytes: number; readonly everyMs: number } | undefined;
+  let portion: { readonly bytes: number; readonly everyMs: number } | undefined;
   let opened = 0;
 
   async function forward(connection: ProxiedConnection, data: Buffer): Promise<void> {
     connection.server.pause();
     for (let from = 0; from < data.length && !connection.stalled; ) {
-      const size = pace === undefined ? data.length : pace.bytes;
+      const size = portion === undefined ? data.length : portion.bytes;
       connection.client.write(data.subarray(from, from + size));
       from += size;
-      if (pace !== undefined) await new Promise((resolve) => setTimeout(resolve, pace?.everyMs ?? 0));
+      if (portion !== undefined) await new Promise((resolve) => setTimeout(resolve, portion?.everyMs ?? 0));
     }
     connection.server.resume();
   }
@@ -75,7 +75,7 @@ export async function startTcpProxy(targetPort: number, host = '127.0.0.1'): Pro
     },
     cut,
     trickle(bytes, everyMs = 1) {
-      pace = bytes === undefined ? undefined : { bytes, everyMs };
+      portion = bytes === undefined ? undefined : { bytes, everyMs };
     },
     async close() {
       const closed = new Promise((resolve) => listener.close(resolve));

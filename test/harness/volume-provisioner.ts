@@ -7,80 +7,116 @@ import {
   persistentVolumes,
   storageClasses,
 } from '#shared/domain/core-kinds.ts';
+import { refOf } from '#shared/domain/kube-object.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 
-const driver = 'records.isthmus.test';
+export const recordsDriver = 'records.isthmus.test';
+const selectedNode = 'volume.kubernetes.io/selected-node';
+
+export interface ProvisionedClass {
+  /** `records` unless told. */
+  readonly className?: string;
+  /** Whether it is the cluster's default class; true unless told. */
+  readonly isDefault?: boolean;
+  /** Whether a claim waits for its node, and its volume is of that node alone, as with a class of local disks. */
+  readonly waitsForNode?: boolean;
+}
 
 export interface VolumeProvisioner {
   /** Names of the volumes whose data exists. */
   readonly data: ReadonlySet<string>;
+  /** False: no claim gets a volume, as when all disks are full. */
+  makes: boolean;
   stop(): Promise<void>;
 }
 
-const volumeFor = (claim: PersistentVolumeClaim, className: string): PersistentVolume => {
+const ofNode = (node: string): NonNullable<PersistentVolume['spec']>['nodeAffinity'] => {
+  const matchExpressions = [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node] }];
+  return { required: { nodeSelectorTerms: [{ matchExpressions }] } };
+};
+
+function volumeFor(claim: PersistentVolumeClaim, className: string, node: string | undefined): PersistentVolume {
   const { namespace, name, uid } = claim.metadata;
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolume',
-    metadata: { name: `pvc-${uid}`, annotations: { 'pv.kubernetes.io/provisioned-by': driver } },
+    metadata: { name: `pvc-${uid}`, annotations: { 'pv.kubernetes.io/provisioned-by': recordsDriver } },
     spec: {
       capacity: { storage: claim.spec?.resources?.requests?.storage ?? '1Gi' },
       accessModes: [...(claim.spec?.accessModes ?? [])],
       volumeMode: claim.spec?.volumeMode ?? 'Filesystem',
       persistentVolumeReclaimPolicy: 'Delete',
       storageClassName: className,
-      csi: { driver, volumeHandle: `pvc-${uid}` },
+      csi: { driver: recordsDriver, volumeHandle: `pvc-${uid}` },
       claimRef: { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name, uid },
+      ...(node !== undefined && { nodeAffinity: ofNode(node) }),
     },
   } as PersistentVolume;
-};
+}
 
-/** Makes the class, Immediate and the default one, and then a volume for each claim of it. Deletes what is released with the policy Delete. */
-export async function provisionVolumes({ api, caches }: Cluster, className = 'records'): Promise<VolumeProvisioner> {
+/** Makes the class, then a volume for each claim of it, which grows with its claim. Deletes what is released with the policy Delete. */
+export async function provisionVolumes(
+  { api, caches }: Pick<Cluster, 'api' | 'caches'>,
+  { className = 'records', isDefault = true, waitsForNode = false }: ProvisionedClass = {},
+): Promise<VolumeProvisioner> {
+  const annotations = isDefault ? { 'storageclass.kubernetes.io/is-default-class': 'true' } : {};
   await api.create(storageClasses, {
     apiVersion: 'storage.k8s.io/v1',
     kind: 'StorageClass',
-    metadata: { name: className, annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
-    provisioner: driver,
+    metadata: { name: className, annotations },
+    provisioner: recordsDriver,
     reclaimPolicy: 'Delete',
     allowVolumeExpansion: true,
-    volumeBindingMode: 'Immediate',
+    volumeBindingMode: waitsForNode ? 'WaitForFirstConsumer' : 'Immediate',
   });
   const data = new Set<string>();
   const claims = caches.cache(persistentVolumeClaims);
   const volumes = caches.cache(persistentVolumes);
-  const unless =
-    (...expected: string[]) =>
-    (error: unknown) => {
-      if (!expected.includes(codeOf(error) ?? '')) throw error;
-    };
   const work = new Set<Promise<unknown>>();
-  const run = (task: Promise<unknown>): void => {
-    const done = task.finally(() => work.delete(done));
+  const run = (task: Promise<unknown>, expected: string): void => {
+    const done = task
+      .catch((error: unknown) => {
+        if (codeOf(error) !== expected) throw error;
+      })
+      .finally(() => work.delete(done));
     work.add(done);
   };
-  const subscriptions = [
-    claims.subscribe(({ after: claim }) => {
-      const { storageClassName, volumeName } = claim?.spec ?? {};
-      if (claim === undefined || volumeName || storageClassName !== className || claim.metadata.deletionTimestamp)
-        return;
-      const volume = volumeFor(claim, className);
-      if (data.has(volume.metadata.name)) return;
-      data.add(volume.metadata.name);
-      run(api.create(persistentVolumes, volume).catch(unless('kube_already_exists')));
-    }),
-    volumes.subscribe(({ after: volume }) => {
-      if (volume?.status?.phase !== 'Released' || volume.spec?.persistentVolumeReclaimPolicy !== 'Delete') return;
-      if (volume.spec.csi?.driver !== driver) return;
-      data.delete(volume.metadata.name);
-      run(api.delete(persistentVolumes, { name: volume.metadata.name }).catch(unless('kube_not_found')));
-    }),
-  ];
-  return {
+
+  async function grow(claim: PersistentVolumeClaim, volume: PersistentVolume, storage: string): Promise<void> {
+    await api.mergePatch(persistentVolumes, refOf(volume), { spec: { capacity: { storage } } });
+    const status = { capacity: { storage } };
+    await api.mergePatch(persistentVolumeClaims, refOf(claim), { status }, { subresource: 'status' });
+  }
+
+  const provisioner: VolumeProvisioner = {
     data,
+    makes: true,
     async stop() {
       for (const unsubscribe of subscriptions) unsubscribe();
       await Promise.all(work);
     },
   };
+  const subscriptions = [
+    claims.subscribe(({ after: claim }) => {
+      const { storageClassName, volumeName } = claim?.spec ?? {};
+      if (claim === undefined || storageClassName !== className || claim.metadata.deletionTimestamp) return;
+      const volume = volumeName ? volumes.get({ name: volumeName }) : undefined;
+      const asked = claim.spec?.resources?.requests?.storage;
+      if (volume && asked !== undefined && claim.status?.phase === 'Bound' && claim.status.capacity?.storage !== asked)
+        run(grow(claim, volume, asked), 'kube_not_found');
+      const node = claim.metadata.annotations?.[selectedNode];
+      if (volumeName || !provisioner.makes || (waitsForNode && node === undefined)) return;
+      const made = volumeFor(claim, className, waitsForNode ? node : undefined);
+      if (data.has(made.metadata.name)) return;
+      data.add(made.metadata.name);
+      run(api.create(persistentVolumes, made), 'kube_already_exists');
+    }),
+    volumes.subscribe(({ after: volume }) => {
+      if (volume?.status?.phase !== 'Released' || volume.spec?.persistentVolumeReclaimPolicy !== 'Delete') return;
+      if (volume.spec.storageClassName !== className || volume.spec.csi?.driver !== recordsDriver) return;
+      data.delete(volume.metadata.name);
+      run(api.delete(persistentVolumes, { name: volume.metadata.name }), 'kube_not_found');
+    }),
+  ];
+  return provisioner;
 }

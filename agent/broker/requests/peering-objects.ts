@@ -6,13 +6,13 @@ import type { Clock } from '#shared/ports/clock.ts';
 import { peerings } from '#shared/schema/isthmus/peering.ts';
 import type { DesiredAnswer, PeeringAsk } from '#shared/schema/protocol/agent-protocol.ts';
 
-export interface Asks {
+export interface PeeringRequests {
   ready(signal: AbortSignal): Promise<void>;
   read(): readonly PeeringAsk[];
   answer(answers: DesiredAnswer['answers'], signal: AbortSignal): Promise<void>;
 }
 
-export function createAsks(deps: { cluster: Cluster; clock: Clock; onChange: () => void }): Asks {
+export function createPeeringRequests(deps: { cluster: Cluster; clock: Clock; onChange: () => void }): PeeringRequests {
   const cache = deps.cluster.caches.cache(peerings);
   cache.subscribe(deps.onChange);
   return {

@@ -9,7 +9,7 @@ import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { AgentFrame } from '#shared/schema/protocol/agent-protocol.ts';
 import { createDoorbell } from './notify-socket.ts';
-import { createPace } from './poll-interval.ts';
+import { createIntervals } from './poll-interval.ts';
 import { createBrokerClient } from './signed-client.ts';
 
 const ending: (() => unknown)[] = [];
@@ -61,15 +61,15 @@ function agent({ port, random = () => 0.5, told = true }: Setup) {
   const ids = { next: (prefix: string) => `${prefix}_0123456789abcdef`, bytes: (n: number) => new Uint8Array(n) };
   const { privateKey } = generateKeyPairSync('ed25519');
   const identity = { url: `http://127.0.0.1:${port}`, tenant: 'default', clusterId: 'rome', privateKey };
-  const pace = createPace();
-  if (told) pace.told({ heartbeatSeconds: 300, pollSeconds: 60, protocolVersion: 2 });
+  const intervals = createIntervals();
+  if (told) intervals.adopt({ heartbeatSeconds: 300, pollSeconds: 60, protocolVersion: 2 });
   const seen = { rings: 0, changes: 0, revision: 7 };
   const client = createBrokerClient(identity, { clock, ids });
   const doorbell = createDoorbell({
     client,
     clock,
     log: silentLog,
-    pace,
+    intervals,
     random,
     revision: () => seen.revision,
     onRing: () => {
@@ -86,27 +86,27 @@ function agent({ port, random = () => 0.5, told = true }: Setup) {
     await done;
     client.close();
   });
-  return { clock, pace, seen, doorbell };
+  return { clock, intervals, seen, doorbell };
 }
 
 test('rings when it opens, on a ring of the broker, and when a pong has a newer revision', async () => {
   const { port, sockets } = await bell();
-  const { doorbell, seen, pace } = agent({ port });
+  const { doorbell, seen, intervals } = agent({ port });
   await until('it to open', () => doorbell.connected());
   expect(seen).toMatchObject({ rings: 1, changes: 1 });
   sockets[0]?.send(JSON.stringify({ type: 'desired', revision: 8 }));
   await until('the ring', () => seen.rings === 2);
   sockets[0]?.send('not JSON');
   sockets[0]?.send(JSON.stringify({ type: 'pong', revision: 7, heartbeatSeconds: 15, pollSeconds: 5 }));
-  await until('the new pace', () => pace.heartbeatMs() === 15_000);
-  expect([seen.rings, pace.pollMs()]).toEqual([2, 5_000]);
+  await until('the new intervals', () => intervals.heartbeatMs() === 15_000);
+  expect([seen.rings, intervals.pollMs()]).toEqual([2, 5_000]);
   sockets[0]?.send(JSON.stringify({ type: 'pong', revision: 9 }));
   await until('the ring of the pong', () => seen.rings === 3);
 });
 
 test('pings at the interval that the broker sets, at once when that becomes shorter, and every eighth ping asks for an answer', async () => {
   const { port, sockets, frames } = await bell();
-  const { doorbell, clock, pace } = agent({ port });
+  const { doorbell, clock, intervals } = agent({ port });
   await until('it to open', () => doorbell.connected() && clock.sleeping >= 2);
   clock.advance(299_000);
   expect(frames).toEqual([]);
@@ -114,7 +114,7 @@ test('pings at the interval that the broker sets, at once when that becomes shor
   await until('the first ping', () => frames.length === 1);
   expect(frames[0]).toEqual({ type: 'ping', revision: 7, heartbeatSeconds: 300 });
   clock.advance(20_000);
-  pace.told({ heartbeatSeconds: 15 });
+  intervals.adopt({ heartbeatSeconds: 15 });
   await until('the second ping, which was due', () => frames.length === 2);
   for (const count of [3, 4, 5, 6, 7, 8]) {
     await until('the next sleep', () => clock.sleeping >= 2);
@@ -236,9 +236,9 @@ test('behind a proxy that refuses upgrades it stays away and says so, and opens 
   expect([sockets.length, seen.rings]).toEqual([1, 1]);
 });
 
-test('an agent that gets any frames from its broker stays on its connection, keeps a sane pace, and hears the next ring', async () => {
+test('an agent that gets any frames from its broker stays on its connection, keeps sane intervals, and hears the next ring', async () => {
   const { port, sockets } = await bell();
-  const { doorbell, seen, pace } = agent({ port });
+  const { doorbell, seen, intervals } = agent({ port });
   await until('it to open', () => doorbell.connected());
   const number = fc.oneof(fc.integer(), fc.double(), fc.constantFrom(0, -1, 1, 2, 1e9, 1e15, Number.MAX_SAFE_INTEGER));
   const value = fc.oneof(number, fc.jsonValue({ maxDepth: 2 }));
@@ -260,18 +260,18 @@ test('an agent that gets any frames from its broker stays on its connection, kee
   );
   for (const one of fc.sample(frame, 3_000)) sockets[0]?.send(one);
   sockets[0]?.send(JSON.stringify({ type: 'pong', heartbeatSeconds: 15, pollSeconds: 5, protocolVersion: 2 }));
-  await until('the last pong', () => pace.heartbeatMs() === 15_000);
+  await until('the last pong', () => intervals.heartbeatMs() === 15_000);
   const rings = seen.rings;
   sockets[0]?.send(JSON.stringify({ type: 'desired', revision: 8 }));
   await until('the ring', () => seen.rings === rings + 1);
   expect([sockets.length, doorbell.connected()]).toEqual([1, true]);
 });
 
-test('a pace beyond a day is not taken over', async () => {
+test('an interval beyond a day is not taken over', async () => {
   const { port, sockets } = await bell();
-  const { doorbell, pace } = agent({ port });
+  const { doorbell, intervals } = agent({ port });
   await until('it to open', () => doorbell.connected());
   sockets[0]?.send(JSON.stringify({ type: 'pong', heartbeatSeconds: 1e12, pollSeconds: 5 }));
   sockets[0]?.send(JSON.stringify({ type: 'pong', heartbeatSeconds: 86_400, pollSeconds: 5 }));
-  await until('the second pong', () => pace.heartbeatMs() === 86_400_000);
+  await until('the second pong', () => intervals.heartbeatMs() === 86_400_000);
 });

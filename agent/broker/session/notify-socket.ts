@@ -10,7 +10,7 @@ import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type AgentFrame, ServerFrame } from '#shared/schema/protocol/agent-protocol.ts';
-import type { AgentPace } from './poll-interval.ts';
+import type { AgentIntervals } from './poll-interval.ts';
 import type { BrokerClient } from './signed-client.ts';
 
 const path = '/v1/agent/connect';
@@ -31,7 +31,7 @@ export interface DoorbellDeps {
   readonly client: BrokerClient;
   readonly clock: Clock;
   readonly log: Log;
-  readonly pace: AgentPace;
+  readonly intervals: AgentIntervals;
   /** The newest desired revision known here. */
   readonly revision: () => number;
   readonly onRing: () => void;
@@ -49,7 +49,7 @@ interface Connection {
 }
 
 export function createDoorbell(deps: DoorbellDeps): Doorbell {
-  const { client, clock, log, pace, revision, onRing, onChange = () => undefined } = deps;
+  const { client, clock, log, intervals, revision, onRing, onChange = () => undefined } = deps;
   const { address = () => undefined, random = Math.random } = deps;
   let current: Connection | undefined;
   let refused = false;
@@ -57,14 +57,14 @@ export function createDoorbell(deps: DoorbellDeps): Doorbell {
   function hear(text: string): void {
     const { data: frame } = ServerFrame.safeParse(parse(text));
     if (frame === undefined) return;
-    if (frame.type === 'pong') takePace(frame);
+    if (frame.type === 'pong') takeIntervals(frame);
     if (frame.type === 'desired' || (frame.revision ?? revision()) !== revision()) onRing();
   }
 
   /** The next exchange fails for the same reason and says so; thrown here, in a listener of the socket, it would end the process. */
-  function takePace(frame: Parameters<AgentPace['told']>[0]): void {
+  function takeIntervals(frame: Parameters<AgentIntervals['adopt']>[0]): void {
     try {
-      pace.told(frame);
+      intervals.adopt(frame);
     } catch (error) {
       log.warn('pong of the broker ignored', { reason: messageOf(error) });
     }
@@ -119,8 +119,12 @@ export function createDoorbell(deps: DoorbellDeps): Doorbell {
     for (let count = 1; !signal.aborted; count += 1) {
       await waitHeartbeat(signal);
       if (signal.aborted || socket.readyState !== WebSocket.OPEN) return;
-      const answer = pace.asks(count);
-      const ping: AgentFrame = { type: 'ping', revision: revision(), heartbeatSeconds: pace.heartbeatMs() / 1_000 };
+      const answer = intervals.wantsAnswer(count);
+      const ping: AgentFrame = {
+        type: 'ping',
+        revision: revision(),
+        heartbeatSeconds: intervals.heartbeatMs() / 1_000,
+      };
       const sentAt = clock.now();
       socket.send(JSON.stringify(answer ? { ...ping, answer } : ping));
       if (!answer) continue;
@@ -131,14 +135,14 @@ export function createDoorbell(deps: DoorbellDeps): Doorbell {
     }
   }
 
-  /** Until the next ping is due by the pace of then: a shorter one takes effect at once. */
+  /** Until the next ping is due by the interval of then: a shorter one takes effect at once. */
   async function waitHeartbeat(signal: AbortSignal): Promise<void> {
     const since = clock.now();
     for (;;) {
-      const left = since + pace.heartbeatMs() - clock.now();
+      const left = since + intervals.heartbeatMs() - clock.now();
       if (left <= 0 || signal.aborted) return;
       const step = abortScope(signal);
-      const changed = pace.changed(() => step.abort());
+      const changed = intervals.changed(() => step.abort());
       await clock.sleep(left, step.signal).catch(() => undefined);
       changed();
       step.unlink();

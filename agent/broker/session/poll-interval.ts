@@ -1,21 +1,21 @@
 /** How often the agent speaks to its broker: what the broker said last, or what brokers before version 2 need to hear. */
 import { AppError } from '#shared/errors/app-error.ts';
-import { oldestProtocolVersion, type Pace, protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
+import { type Intervals, oldestProtocolVersion, protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
 
 /** Brokers of version 1 call an agent offline after 90 s, and answer every ping. */
-const unpaced: Pace = { heartbeatSeconds: 25, pollSeconds: 30 };
+const ofFirstVersion: Intervals = { heartbeatSeconds: 25, pollSeconds: 30 };
 /** Every so many heartbeats one asks for an answer: a connection that is dead without TCP noticing must not last. Answers have a price. */
 const answerEvery = 8;
 
-interface Told {
+interface Announced {
   readonly heartbeatSeconds?: number | undefined;
   readonly pollSeconds?: number | undefined;
   readonly protocolVersion?: number | undefined;
 }
 
-export interface AgentPace {
+export interface AgentIntervals {
   /** Takes over what an answer or a frame says; what it leaves out stays. Fails with `protocol_unsupported`. */
-  told(by: Told): void;
+  adopt(by: Announced): void;
   /** Between two pings on an open doorbell. */
   heartbeatMs(): number;
   /** Between two exchanges without one. */
@@ -25,25 +25,26 @@ export interface AgentPace {
   /** Calls back when one of the two became another; returns how to stop that. */
   changed(listener: () => void): () => void;
   /** Whether ping number `n` of a connection asks for an answer. */
-  asks(n: number): boolean;
+  wantsAnswer(n: number): boolean;
 }
 
-export function createPace(): AgentPace {
+export function createIntervals(): AgentIntervals {
   const listeners = new Set<() => void>();
   let version = 1;
-  let pace = unpaced;
+  let intervals = ofFirstVersion;
   return {
-    told(by) {
+    adopt(by) {
       const { protocolVersion: theirs = version } = by;
       if (theirs < oldestProtocolVersion) throw tooOld(theirs);
       version = theirs;
-      const { heartbeatSeconds = pace.heartbeatSeconds, pollSeconds = pace.pollSeconds } = version < 2 ? unpaced : by;
-      const changed = heartbeatSeconds !== pace.heartbeatSeconds || pollSeconds !== pace.pollSeconds;
-      pace = { heartbeatSeconds, pollSeconds };
+      const { heartbeatSeconds = intervals.heartbeatSeconds, pollSeconds = intervals.pollSeconds } =
+        version < 2 ? ofFirstVersion : by;
+      const changed = heartbeatSeconds !== intervals.heartbeatSeconds || pollSeconds !== intervals.pollSeconds;
+      intervals = { heartbeatSeconds, pollSeconds };
       if (changed) for (const listener of [...listeners]) listener();
     },
-    heartbeatMs: () => pace.heartbeatSeconds * 1_000,
-    pollMs: () => pace.pollSeconds * 1_000,
+    heartbeatMs: () => intervals.heartbeatSeconds * 1_000,
+    pollMs: () => intervals.pollSeconds * 1_000,
     get pingsSuffice() {
       return version >= 2;
     },
@@ -51,7 +52,7 @@ export function createPace(): AgentPace {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    asks: (n) => version < 2 || n % answerEvery === 0,
+    wantsAnswer: (n) => version < 2 || n % answerEvery === 0,
   };
 }
 

@@ -15,7 +15,7 @@ export interface ChannelCaches {
   readonly all: readonly Cache<KubeObject>[];
 }
 
-export const channelCaches = (caches: Caches): ChannelCaches => ({
+export const brokerCaches = (caches: Caches): ChannelCaches => ({
   all: brokerKinds.flatMap((kind) => kind.caches(caches)),
 });
 

@@ -1,7 +1,7 @@
 /**
- * A broker that answers anything it likes, against the agent's whole path of desired sets: 10,000 generated lies. Rome has agreed to milan by the
- * lock, has a peering with naples by hand, and knows no other cluster. The lies are built of what such a broker has: every announcement that honest
- * clusters ever signed, its own keys, and manifests of honest or foreign values, whole or changed anywhere.
+ * A broker that answers anything it likes, against the agent's whole path of desired sets: 10,000 generated lies, 800 of them in `npm test`. Rome has
+ * agreed to milan by the lock, has a peering with naples by hand, and knows no other cluster. The lies are built of what such a broker has: every
+ * announcement that honest clusters ever signed, its own keys, and manifests of honest or foreign values, whole or changed anywhere.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -11,14 +11,17 @@ import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import type { ClusterFacts, DesiredSet } from '#shared/schema/protocol/agent-protocol.ts';
+import { countOf } from '#test/harness/cases.ts';
 import { RememberingCluster } from '#test/harness/remembering-cluster.ts';
 import { createDesiredState } from '../sync/apply-desired.ts';
-import { channelCaches } from '../sync/watched-objects.ts';
+import { brokerCaches } from '../sync/watched-objects.ts';
 import { anyLie, base64, factsOf, honest, lockOfRome, manifestsFor, milan, rome, truth } from '../testing/lies.ts';
 import { createPeerTrust } from './peer-trust.ts';
 
 const signal = new AbortController().signal;
-const lies = 10_000;
+const lies = countOf(10_000, 800);
+/** Of 800 lies one in a hundred or fewer happens to be the truth: by this seed 13 do, so that whether any does is no luck. */
+const seed = countOf(0, 6) === 0 ? {} : { seed: 6 };
 const perWorld = 8;
 
 const emptyFacts = {
@@ -43,7 +46,7 @@ function world() {
     cluster.objects.filter(
       ({ kind, metadata }) => kind !== 'TrustedPeer' && `${metadata.namespace}${metadata.name}`.includes('naples'),
     );
-  const caches = channelCaches(cluster.cluster.caches);
+  const caches = brokerCaches(cluster.cluster.caches);
   const trust = createPeerTrust({
     cluster: cluster.cluster,
     clusterId: 'rome',
@@ -142,7 +145,7 @@ describe('a broker that lies', () => {
         expect(here.sets.observed().find(({ peering }) => peering === 'pe_honest')?.refusals).toEqual([]);
         expect(versionsIn(here)).toEqual([newest, newest, newest]);
       }),
-      { numRuns: lies / perWorld },
+      { numRuns: lies / perWorld, ...seed },
     );
     expect(told).toBeGreaterThanOrEqual(lies);
     // Lies that happen to be the truth were among them: the generator reaches the inside.

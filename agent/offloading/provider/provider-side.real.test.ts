@@ -63,7 +63,12 @@ beforeAll(async () => {
     cluster,
     clusterId: 'here',
     ids: systemIds,
-    config: { apiServerUrl: 'https://here.example', apiServerCa: '', systemNamespace: 'liqo', credentials: 'certificate' },
+    config: {
+      apiServerUrl: 'https://here.example',
+      apiServerCa: '',
+      systemNamespace: 'liqo',
+      credentials: 'certificate',
+    },
   });
   const nodeFailure = createNodeFailureController({ ...deps, cluster, delayMs: 200 });
   running = Promise.all([quotaUsage, nodeFailure].map((controller) => controller.run(stop.signal)));

@@ -9,6 +9,7 @@ import {
 } from '#agent/model/peering-selections.ts';
 import { isOriginal, isReplica } from '#agent/model/slice-roles.ts';
 import { peerOfNamespace } from '#agent/model/tenant-namespaces.ts';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
@@ -27,7 +28,6 @@ import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { tokenOpener } from '../keys/token-opener.ts';
 import type { PeeringDeps } from '../model/deps.ts';
-import { createConnectPeer } from '../replication/connect-peer.ts';
 import { isControlPlane } from '../replication/sessions.ts';
 import { createApiServerChecker } from './api-server-checker.ts';
 import { credentialsEndMs } from './credentials.ts';
@@ -87,7 +87,7 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
   const checker = createApiServerChecker(
     deps,
     { secretCache, namespaces, credentialsFor },
-    deps.connectPeer ?? createConnectPeer({ clock, log, openToken: tokenOpener(api, config.systemNamespace) }),
+    deps.connectPeer ?? createConnectCluster({ clock, log, openToken: tokenOpener(api, config.systemNamespace) }),
     (peer) => controller.enqueue(peer),
   );
 

@@ -1,5 +1,6 @@
 /** Consumer: copies slices, namespace maps and renewals to their provider, and brings the status of each copy back. */
 import { peerOf } from '#agent/model/peering-selections.ts';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName } from '#kube/writes/owner-references.ts';
@@ -8,7 +9,6 @@ import { settled } from '#shared/domain/outcome.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tokenOpener } from '../keys/token-opener.ts';
 import type { PeeringDeps } from '../model/deps.ts';
-import { createConnectPeer } from './connect-peer.ts';
 import { createConnections } from './connections.ts';
 import { createCredentialWork } from './credentials.ts';
 import { createOriginalWork } from './originals.ts';
@@ -19,10 +19,14 @@ export function createReplicatorController(deps: PeeringDeps): Controller {
   const { cluster, clusterId, config, clock, log } = deps;
   const openToken = tokenOpener(cluster.api, config.systemNamespace);
   const view = createReplicatorView(deps);
-  const connections = createConnections(clusterId, deps.connectPeer ?? createConnectPeer({ clock, log, openToken }), {
-    onCopy: (type, { namespace, name }) => controller.enqueue(keyFor(type.plural, `${namespace}/${name}`)),
-    onChange: (peer) => view.keysOfPeer(peer).forEach(controller.enqueue),
-  });
+  const connections = createConnections(
+    clusterId,
+    deps.connectPeer ?? createConnectCluster({ clock, log, openToken }),
+    {
+      onCopy: (type, { namespace, name }) => controller.enqueue(keyFor(type.plural, `${namespace}/${name}`)),
+      onChange: (peer) => view.keysOfPeer(peer).forEach(controller.enqueue),
+    },
+  );
   const credentials = createCredentialWork(deps, view, connections);
   const originals = createOriginalWork(deps, view, connections, credentials);
 

@@ -9,6 +9,7 @@ import {
   remoteVolumeDriver,
   storageAnnotation,
   storageNamespace,
+  volumeFinalizer,
   volumeHandle,
 } from '#shared/domain/storage-keys.ts';
 import {
@@ -18,7 +19,6 @@ import {
   requestOf,
   selectedNode,
   unpublished,
-  volumeFinalizer,
   volumeNameOf,
 } from '../model/claims.ts';
 import type { Target } from './target.ts';

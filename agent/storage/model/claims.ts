@@ -10,6 +10,7 @@ import {
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import {
   homeClaimOf,
+  provisionedBy,
   type RemoteClaim,
   remoteClaimOf,
   remoteVolumeDriver,
@@ -21,11 +22,8 @@ import {
 export const selectedNode = 'volume.kubernetes.io/selected-node';
 /** By kube-controller-manager: which provisioner a claim waits for. */
 const provisionerKeys = ['volume.kubernetes.io/storage-provisioner', 'volume.beta.kubernetes.io/storage-provisioner'];
-const provisionedBy = 'pv.kubernetes.io/provisioned-by';
 /** On a real claim: no volume of this cluster stands for it yet, so nothing was ever written to it. */
 export const unpublished = 'isthmus.dev/unpublished';
-/** As sig-storage-lib-external-provisioner calls it: the volume goes only after its data. */
-export const volumeFinalizer = 'external-provisioner.volume.kubernetes.io/finalizer';
 
 type Annotated = Pick<PersistentVolumeClaim, 'metadata'>;
 

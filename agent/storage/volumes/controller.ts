@@ -18,21 +18,14 @@ import {
   type RemoteClaim,
   storageAnnotation,
   storageNamespace,
+  volumeFinalizer,
   volumeHandle,
 } from '#shared/domain/storage-keys.ts';
 import { unreachable } from '#shared/domain/unreachable.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
-import {
-  allClaims,
-  allVolumes,
-  claimUidOf,
-  isOurVolume,
-  remoteOf,
-  volumeFinalizer,
-  volumeNameOf,
-} from '../model/claims.ts';
+import { allClaims, allVolumes, claimUidOf, isOurVolume, remoteOf, volumeNameOf } from '../model/claims.ts';
 import type { ReachableProviders } from '../providers/reachable-providers.ts';
 import { type Action, decide, type RealClaim } from './decide.ts';
 
@@ -203,6 +196,13 @@ export function createVolumeController(deps: VolumeDeps): Controller {
         return release(volume, signal);
       case 'release':
         return release(volume, signal);
+      case 'hold': {
+        const { resourceVersion, finalizers = [] } = volume.metadata;
+        const metadata = { resourceVersion, finalizers: [...finalizers, volumeFinalizer] };
+        return tolerant(() =>
+          api.mergePatch(persistentVolumes, refOf(volume), { metadata }, { answer: 'metadata' }, signal),
+        );
+      }
       case 'grow':
         return grow(action, { volume, home, to }, signal);
       case 'capacity':

@@ -95,6 +95,12 @@ describe('the end of a volume', () => {
       does: ['status'],
     },
     { when: 'nothing holds it', of: over({ going: true, isHeld: false }), real: claim(), does: [] },
+    {
+      when: 'the agent was taken out of the cluster and is back',
+      of: volume({ isHeld: false }),
+      real: claim(),
+      does: ['hold', 'status'],
+    },
   ])('when $when: $does', ({ of, real, does }) => expect(steps({ volume: of, real })).toEqual(does));
 
   test('data goes only when the volume is over and its policy is Delete, and never before the provider is told so', () => {

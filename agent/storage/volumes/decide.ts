@@ -4,8 +4,8 @@
  */
 import { type Condition, type ConditionInput, removeCondition, setCondition } from '#kube/writes/conditions.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
-import { type ReclaimPolicy, storageAnnotation, storageData } from '#shared/domain/storage-keys.ts';
-import { amountOf, remoteOf, requestOf, volumeFinalizer } from '../model/claims.ts';
+import { type ReclaimPolicy, storageAnnotation, storageData, volumeFinalizer } from '#shared/domain/storage-keys.ts';
+import { amountOf, remoteOf, requestOf } from '../model/claims.ts';
 
 type Claim = PersistentVolumeClaim;
 
@@ -33,6 +33,8 @@ export type Action =
   /** The volume goes, and nothing holds it any more. */
   | { readonly do: 'finish' }
   | { readonly do: 'release' }
+  /** Nothing holds it: the agent was taken out of the cluster meanwhile. */
+  | { readonly do: 'hold' }
   | { readonly do: 'grow'; readonly claim: Claim; readonly storage: string }
   | { readonly do: 'capacity'; readonly storage: string }
   | { readonly do: 'status'; readonly patch: Readonly<Record<string, unknown>> }
@@ -55,7 +57,8 @@ export function decide(observed: Observed): readonly Action[] {
   const isOver = status?.phase === 'Released' || status?.phase === 'Failed' || (isGoing && status?.phase !== 'Bound');
   if (isOver)
     return policyOf(volume) === 'Delete' ? ending(observed) : isGoing ? [{ do: 'release' }] : policy(observed);
-  return [...policy(observed), ...(home ? [...growth(observed, home), ...told(observed, home)] : [])];
+  const hold: readonly Action[] = held ? [] : [{ do: 'hold' }];
+  return [...hold, ...policy(observed), ...(home ? [...growth(observed, home), ...told(observed, home)] : [])];
 }
 
 function ending({ real }: Observed): readonly Action[] {

@@ -12,7 +12,7 @@ import {
 import type { AgentCaller } from '../../access/caller.ts';
 import { auditOp, eventOf } from '../../audit/record.ts';
 import { seenFrom } from '../../clusters/cluster.ts';
-import { defaultHeartbeatSeconds, paceOf } from '../../clusters/poll-policy.ts';
+import { defaultHeartbeatSeconds, intervalsOf } from '../../clusters/poll-policy.ts';
 import type { ClusterRecord } from '../../model/cluster.ts';
 import type { Coordinator } from '../../model/coordinator.ts';
 import type { ControlDeps } from '../../model/deps.ts';
@@ -42,7 +42,10 @@ const chunkSize = 40;
 
 export function createExchange(
   deps: ExchangeDeps,
-  { coordinator, asks }: { readonly coordinator: Coordinator; readonly asks: InClusterRequests },
+  {
+    coordinator,
+    inClusterRequests,
+  }: { readonly coordinator: Coordinator; readonly inClusterRequests: InClusterRequests },
 ): Exchange {
   const { store, log } = deps;
 
@@ -53,7 +56,7 @@ export function createExchange(
   const heartbeatSeconds = deps.heartbeatSeconds ?? defaultHeartbeatSeconds;
   const answered = (record: RevisionRecord) => ({
     revision: record.revision,
-    ...paceOf(record, deps.clock.now(), heartbeatSeconds),
+    ...intervalsOf(record, deps.clock.now(), heartbeatSeconds),
     protocolVersion,
   });
 
@@ -178,7 +181,7 @@ export function createExchange(
       const changed = await storeSets(agent, lastPerPeering(batch.sets), signal);
       if (factsChanged) await coordinator.lookAtCluster(agent, signal);
       else for (const peering of changed) await coordinator.look(agent.tenant, peering, signal);
-      if (batch.asks) await asks.accept(agent, batch.asks, signal);
+      if (batch.asks) await inClusterRequests.accept(agent, batch.asks, signal);
       return answered(await counted(agent, signal));
     },
 
@@ -186,7 +189,7 @@ export function createExchange(
       const record = await counted(agent, signal);
       const { revision } = record;
       const full = after <= 0 || after > revision;
-      const answers = await asks.answers(agent, signal);
+      const answers = await inClusterRequests.answers(agent, signal);
       // Read after the revision: what was written since may be among the sets, and comes again next time.
       const sets = !full && after === revision ? [] : await readSets(agent, full ? 0 : after, signal);
       return { ...answered(record), full, sets, answers };

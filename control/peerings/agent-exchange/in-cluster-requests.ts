@@ -23,12 +23,14 @@ import { untilWritten } from '../../store/until-written.ts';
 import { hasEnded, isEnding } from '../core/ended.ts';
 import { ownsTerms } from '../core/peering-state.ts';
 
-type AsksDeps = Pick<ControlDeps, 'store' | 'clock' | 'channel'> & { readonly onDue?: (at: number) => void };
+type InClusterRequestsDeps = Pick<ControlDeps, 'store' | 'clock' | 'channel'> & {
+  readonly onDue?: (at: number) => void;
+};
 
 /** The next review comes when as much time has passed again: most of what time mends is mended soon, and asking in vain has a price. */
 const reviewAfterMs = { least: 1_000, most: 10 * 60_000 };
 
-export function createAsks(deps: AsksDeps, requests: Requests): InClusterRequests {
+export function createInClusterRequests(deps: InClusterRequestsDeps, requests: Requests): InClusterRequests {
   const { store, clock, channel } = deps;
 
   const stored = async ({ tenant, clusterId }: ClusterRef, signal?: AbortSignal) => {

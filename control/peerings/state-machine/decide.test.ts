@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { canonical } from '#shared/domain/canonical-json.ts';
 import type { ClusterFacts, ObservedObject, ObservedSet, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import { countOf } from '#test/harness/cases.ts';
 import type { Phase } from '../../model/peering.ts';
 import type {
   DesiredContent,
@@ -407,7 +408,7 @@ describe('any course of reports', () => {
           if (result.nextLook !== undefined) expect(result.nextLook).toBeGreaterThan(time);
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: countOf(2_000, 400) },
     );
   }, 300_000);
 });

@@ -97,7 +97,7 @@ export function peeringView(record: PeeringRecord, version: number, tenant: stri
 interface Parts {
   readonly coordinator: Coordinator;
   readonly requests: Requests;
-  readonly asks: InClusterRequests;
+  readonly inClusterRequests: InClusterRequests;
   /** A request of another tenant whose time is over. */
   readonly lapse: (tenant: string, due: Item<DueRecord>, signal?: AbortSignal) => Promise<void>;
 }
@@ -106,7 +106,7 @@ type PeeringsDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'log'>;
 
 export function createPeerings(deps: PeeringsDeps, parts: Parts): Peerings {
   const { store } = deps;
-  const { coordinator, requests, asks } = parts;
+  const { coordinator, requests, inClusterRequests } = parts;
 
   async function load(tenant: string, id: string, signal?: AbortSignal): Promise<Item<PeeringRecord>> {
     const { pk, sk } = key.peering(tenant, id);
@@ -133,7 +133,7 @@ export function createPeerings(deps: PeeringsDeps, parts: Parts): Peerings {
 
   async function lookAtOne({ tenant, item }: DueItem<DueRecord>, signal?: AbortSignal): Promise<void> {
     const { pk, sk, version, value } = item;
-    if (value.asksOf !== undefined) await asks.review({ tenant, clusterId: value.asksOf }, signal);
+    if (value.asksOf !== undefined) await inClusterRequests.review({ tenant, clusterId: value.asksOf }, signal);
     if (value.request !== undefined) return void (await parts.lapse(tenant, item, signal));
     if (value.peering === undefined || (await coordinator.look(tenant, value.peering, signal))) return;
     await store.transact([{ op: 'delete', pk, sk, ifVersion: version }], [], signal);

@@ -1,6 +1,7 @@
 /** What is generated of charts/isthmus besides its CustomResourceDefinitions. The rest of the chart is written by hand. */
 import { stringify } from 'yaml';
 import { agentImage, version } from '#cli/output/version.ts';
+import { oldestKubernetes } from '#shared/domain/kubernetes-version.ts';
 import { manifestsTemplate } from './manifests.ts';
 import { valuesSchema, valuesYaml } from './values.ts';
 
@@ -15,7 +16,7 @@ const chart = {
   version,
   appVersion: version,
   // Providers add letters after their patch number, which is no number without -0.
-  kubeVersion: '>=1.30.0-0',
+  kubeVersion: `>=${oldestKubernetes}.0-0`,
 };
 
 /** Path in the repository to content. */

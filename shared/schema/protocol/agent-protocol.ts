@@ -17,23 +17,23 @@ export const oldestProtocolVersion = Math.max(1, protocolVersion - 2);
 
 /** What the broker wants of an agent from now on; in every answer since version 2. */
 /** Once a day: a number from a broken broker must not silence an agent for years. */
-const slowestPaceSeconds = 86_400;
-const pace = {
+const longestIntervalSeconds = 86_400;
+const intervals = {
   heartbeatSeconds: z
     .int()
     .min(1)
-    .max(slowestPaceSeconds)
+    .max(longestIntervalSeconds)
     .optional()
     .describe('How often to be heard of when nothing changes: shorter while peerings are made or ended.'),
   pollSeconds: z
     .int()
     .min(1)
-    .max(slowestPaceSeconds)
+    .max(longestIntervalSeconds)
     .optional()
     .describe('How often to ask for news without a doorbell.'),
   protocolVersion: z.int().min(1).optional().describe('Of the broker. Absent: 1.'),
 };
-export interface Pace {
+export interface Intervals {
   readonly heartbeatSeconds: number;
   readonly pollSeconds: number;
 }
@@ -241,7 +241,7 @@ export const ObservedAnswer = z.object({
     .describe(
       'Where the WebSocket is. Absent: at `/v1/agent/connect` of the broker. Either way that is the path that is signed for.',
     ),
-  ...pace,
+  ...intervals,
 });
 export type ObservedAnswer = z.infer<typeof ObservedAnswer>;
 
@@ -307,14 +307,14 @@ export const DesiredAnswer = z.object({
   full: z.boolean(),
   sets: z.array(DesiredSet),
   answers: z.array(AskAnswer),
-  ...pace,
+  ...intervals,
 });
 export type DesiredAnswer = z.infer<typeof DesiredAnswer>;
 
 /** Frames of the WebSocket. It carries doorbells only; missing all of them costs latency, never correctness. */
 export const ServerFrame = z.discriminatedUnion('type', [
   z.object({ type: z.literal('desired'), revision: z.int() }),
-  z.object({ type: z.literal('pong'), revision: z.int().min(0).optional(), ...pace }),
+  z.object({ type: z.literal('pong'), revision: z.int().min(0).optional(), ...intervals }),
 ]);
 /** Since version 2 a ping says what its agent knows. A broker that knows nothing newer need not answer, unless `answer` asks for it. */
 export const AgentFrame = z.object({

@@ -7,7 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocketServer } from 'ws';
-import { createChannel } from '#agent/broker/broker.ts';
+import { createBrokerController } from '#agent/broker/broker.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { type Broker, startBroker } from '#functions/local/broker.ts';
 import { servingCertificates } from '#functions/local/certificates.ts';
@@ -183,7 +183,7 @@ describe.each(recordings)('the broker of $name', ({ name, recording }) => {
         spec: identity,
       } as never);
       const stop = new AbortController();
-      const channel = createChannel({
+      const channel = createBrokerController({
         cluster: fixture.cluster,
         clusterId: cluster,
         privateKey: generateKeyPairSync('ed25519').privateKey,

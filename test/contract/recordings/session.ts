@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { WebSocket, WebSocketServer } from 'ws';
-import { createChannel } from '#agent/broker/broker.ts';
+import { createBrokerController } from '#agent/broker/broker.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { type Broker, startBroker } from '#functions/local/broker.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -171,7 +171,7 @@ export async function recordSession(
         metadata: { namespace: 'isthmus-system', name: 'isthmus-join' },
         data,
       } as never);
-      const channel = createChannel({
+      const channel = createBrokerController({
         cluster: fixture.cluster,
         clusterId,
         privateKey: generateKeyPairSync('ed25519').privateKey,

@@ -2,8 +2,8 @@
 import { createPrivateKey } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApiServerProxyController } from '#agent/api-proxy/controller.ts';
-import { createConnectPeer } from '#agent/peering/replication/connect-peer.ts';
 import { proxyTokens } from '#agent/pki/proxy-token.ts';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { configMaps, secrets } from '#shared/domain/core-kinds.ts';
@@ -58,7 +58,7 @@ beforeAll(async () => {
         nowMs: () => clock.now(),
         newId,
       });
-      return createConnectPeer({ clock, log: silentLog, proxyToken })(kubeconfig, signal);
+      return createConnectCluster({ clock, log: silentLog, proxyToken })(kubeconfig, signal);
     },
   );
   for (const { api, id } of [pair.consumer, pair.provider])

@@ -1,9 +1,14 @@
-/** README's five minutes on two real clusters: everything at the broker by clicks in the console, in the clusters by the very lines that it shows. */
+/**
+ * README's five minutes on two real clusters: everything at the broker by clicks in the console, in the clusters by the very lines that it shows.
+ * Before they unpeer, Prometheus scrapes them.
+ */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { freePort } from '#test/aws/free-port.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import {
   moreThanThereIs,
   openProductClusters,
@@ -12,18 +17,25 @@ import {
 } from '#test/harness/product-clusters.ts';
 import { run } from '#test/harness/program.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import { scraped } from '../metrics/scraped.ts';
 import { logIn, openBrowser, type Visit, visit } from './browser.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'console-under-test') };
 const patience = { withinMs: 120_000, everyMs: 250 } as const;
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 let world: ProductClusters;
+let brokerMetrics: string;
 let browser: Browser;
 let seen: Visit;
 
+// In this order: each test finds what the ones before it left.
+inOrder('file');
 beforeAll(async () => {
   await removeProductClusters(place);
+  brokerMetrics = `127.0.0.1:${await freePort()}`;
+  const brokerFlags = ['--metrics', brokerMetrics];
   [world, browser] = await Promise.all([
-    openProductClusters({ ...place, clusters: ['rome', 'milan'], brokerPort: 7943 }),
+    openProductClusters({ ...place, clusters: ['rome', 'milan'], brokerPort: 7943, brokerFlags }),
     openBrowser(),
   ]);
 }, 900_000);
@@ -52,7 +64,9 @@ async function paste(words: readonly string[], ...more: readonly string[]): Prom
   return ended.stdout;
 }
 
-test('two clusters join, peer, lend a node to pods and unpeer, with the console open', async () => {
+const kubectl = (...args: readonly string[]) => paste(['kubectl', '--kubeconfig', 'rome.kubeconfig', ...args]);
+
+test('two clusters join, peer and lend a node to pods, with the console open', async () => {
   const log = readFileSync(world.broker.logFile, 'utf8');
   const key = /admin key, shown this once: (\S+)/.exec(log)?.[1] ?? expect.fail('the broker prints a key');
   const url = /^console (https:\S+)\/$/m.exec(log)?.[1] ?? expect.fail('the broker prints the address of the console');
@@ -68,7 +82,7 @@ test('two clusters join, peer, lend a node to pods and unpeer, with the console 
     await page.getByRole('button', { name: 'Make a key for it' }).click();
     await page.getByText(/--key isk_/).waitFor();
     await paste(await lineWith(page, 'isthmus login'));
-    await paste(await lineWith(page, 'isthmus join'), '--image', world.image, ...moreThanThereIs);
+    await paste(await lineWith(page, 'isthmus join'), '--image', world.image, '--metrics', ...moreThanThereIs);
     await page.getByText(`${name} has arrived`).waitFor();
     await page.goto(`${url}/#/clusters`);
   }
@@ -84,7 +98,6 @@ test('two clusters join, peer, lend a node to pods and unpeer, with the console 
   await page.getByText('Connected').first().waitFor();
   expect(await paste(await lineWith(page, 'kubectl'))).toContain('milan');
 
-  const kubectl = (...args: readonly string[]) => paste(['kubectl', '--kubeconfig', 'rome.kubeconfig', ...args]);
   await kubectl('create', 'namespace', 'shop');
   await paste(await lineWith(page, 'isthmus offload'), '--pod-offloading-strategy', 'Remote');
   await kubectl(
@@ -104,6 +117,12 @@ test('two clusters join, peer, lend a node to pods and unpeer, with the console 
       /1\/1\s+Running/.test(await kubectl('--namespace', 'shop', 'get', 'pods', '-o', 'wide', '--no-headers')),
     patience,
   );
+}, 600_000);
+
+scraped(() => ({ world, brokerMetrics }));
+
+test('they unpeer, by the same console', async () => {
+  const { page } = seen;
   await world.mustIsthmus('unoffload', 'namespace', 'shop', '--kubeconfig', world.cluster('rome').kubeconfigPath);
 
   await page.getByRole('button', { name: 'Unpeer', exact: true }).click();

@@ -2,12 +2,18 @@
 import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { casesOf } from '#test/harness/cases.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { logIn, mustBeAccessible, openBrowser, type Visit, visit } from './browser.ts';
 import { adminOf, type ConsoleBroker, startConsoleBroker } from './console-broker.ts';
 
 let console: ConsoleBroker;
 let browser: Browser;
+const some = [
+  { dark: false, narrow: false },
+  { dark: true, narrow: true },
+];
+const looks = casesOf([...some, { dark: false, narrow: true }, { dark: true, narrow: false }], some);
 /** One for each look, logged in. */
 const readers: (Visit & { readonly dark: boolean; readonly narrow: boolean })[] = [];
 let peering = '';
@@ -33,12 +39,10 @@ beforeAll(async () => {
   const hook = { url: 'http://127.0.0.1:9/isthmus', types: ['*'], description: 'the portal' };
   webhook = (await control.webhooks.create(adminOf(), hook)).webhook.id;
   peering = (await control.peerings.request(adminOf(), asked)).peering.id;
-  for (const dark of [false, true]) {
-    for (const narrow of [false, true]) {
-      const seen = await visit(browser, { url: console.url, dark, narrow });
-      await logIn(seen, console.key);
-      readers.push({ ...seen, dark, narrow });
-    }
+  for (const look of looks) {
+    const seen = await visit(browser, { url: console.url, ...look });
+    await logIn(seen, console.key);
+    readers.push({ ...seen, ...look });
   }
 });
 afterAll(async () => {

@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DesiredState } from '#agent/broker/sync/apply-desired.ts';
 import { createDesiredState } from '#agent/broker/sync/apply-desired.ts';
-import { channelCaches } from '#agent/broker/sync/watched-objects.ts';
+import { brokerCaches } from '#agent/broker/sync/watched-objects.ts';
 import {
   anyLie,
   factsOf,
@@ -54,7 +54,7 @@ const naples = { namespace: 'liqo-tenant-naples' };
 /** The path of desired sets as the agent has it, without a connection to a broker: the test tells it what a broker would. */
 const withSets: More = async ({ cluster, clusterId, clock }) => {
   if (clusterId !== 'rome') return [];
-  const caches = channelCaches(cluster.caches);
+  const caches = brokerCaches(cluster.caches);
   const policies = cluster.caches.cache(peeringPolicies);
   const facts = { apiServerUrl: 'https://192.0.2.99:6443', apiServerCa: 'CA', policies: [] } as unknown as ClusterFacts;
   const { privateKey } = rome;

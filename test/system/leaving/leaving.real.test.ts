@@ -50,6 +50,7 @@ const installOptions = (more: Partial<InstallOptions> = {}): InstallOptions => (
   podCidr: ['10.200.0.0/16'],
   reservedSubnet: [],
   ignoreCheck: [],
+  rollback: false,
   timeout: '60s',
   ...more,
 });

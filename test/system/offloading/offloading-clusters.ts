@@ -1,10 +1,10 @@
 /** Two peered clusters with everything that offloads pods on both sides, admission included; the tests play scheduler and kubelet. */
 import { startAdmission } from '#agent/admission/admission.ts';
-import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from '#agent/offloading/consumer/virtual-node/controller.ts';
 import { NodeMetrics } from '#agent/offloading/consumer/virtual-node/node-metrics.ts';
 import { createOffloadingControllers } from '#agent/offloading/offloading.ts';
 import { tokenOpener } from '#agent/peering/keys/token-opener.ts';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { createHooks } from '#agent/webhooks.ts';
 import type { KubeApi } from '#kube/model/types.ts';
@@ -66,7 +66,7 @@ async function openOffloadingPair<S extends ApiServer>(start: (more: More) => Pr
         podIp: '127.0.0.1',
         kubeletPortBase: portBase[clusterId] ?? 15_250,
         nodeMetrics: new NodeMetrics(registryOf(clusterId), clock),
-        connectPeer: createConnectProvider({ clock, log, openToken: tokenOpener(deps.cluster.api, systemNamespace) }),
+        connectPeer: createConnectCluster({ clock, log, openToken: tokenOpener(deps.cluster.api, systemNamespace) }),
         systemNamespace,
       }),
       await startAdmission({ ...deps, hooks: createHooks(deps), host: '127.0.0.1', port: 0, callHost: '127.0.0.1' }),

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createChannel } from '#agent/broker/broker.ts';
+import { createBrokerController } from '#agent/broker/broker.ts';
 import { joinSecretName } from '#agent/broker/session/enroll.ts';
 import { ensureClusterKeys } from '#agent/peering/keys/ensure-keys.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
@@ -33,7 +33,7 @@ const wish = { name: 'to-milan' };
 const withChannel: More = async (deps) => {
   const keys = await ensureClusterKeys(deps.cluster.api, systemNamespace);
   const config = { ...deps.config, systemNamespace, agentVersion: '0.1.0' };
-  return [createChannel({ ...deps, config, ids: systemIds, privateKey: createPrivateKey(keys.privateKey) })];
+  return [createBrokerController({ ...deps, config, ids: systemIds, privateKey: createPrivateKey(keys.privateKey) })];
 };
 
 async function join({ id, api }: TestCluster): Promise<void> {

@@ -4,8 +4,9 @@ import path from 'node:path';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { KubeApi } from '#kube/model/types.ts';
-import { namespaces, pods } from '#shared/domain/core-kinds.ts';
+import { namespaces, pods, secrets } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
+import { authenticationKeysSecret, isthmusAnnotation, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
@@ -60,6 +61,17 @@ export const isRunning = (pod: Pod): boolean => pod.status?.phase === 'Running';
 /** One line that a failed step is told by. */
 export const reported = ({ code, stdout, stderr }: Ended): string => `exit ${code}\n${stdout}${stderr}`;
 
+/** An agent that has just started asks the signer of its cluster, and marks its keys with the finding. */
+const signerAsked = (api: KubeApi): Promise<boolean> =>
+  eventually(
+    'the agent to find out which credentials its cluster gives',
+    async () => {
+      const keys = await api.get(secrets, { namespace: systemNamespace, name: authenticationKeysSecret });
+      return keys?.metadata.annotations?.[isthmusAnnotation.credentials] !== undefined;
+    },
+    patience,
+  );
+
 export async function createStage(clusters: ProductClusters): Promise<Stage> {
   const login = async (kubeconfig: string): Promise<KubeApi> =>
     createKubeApi(await connectKubeconfig(kubeconfig), { clock: systemClock, log: silentLog });
@@ -67,6 +79,7 @@ export async function createStage(clusters: ProductClusters): Promise<Stage> {
     login(await readFile(clusters.cluster(cluster).kubeconfigPath, 'utf8'));
   const apis = { rome: await admin('rome'), milan: await admin('milan') };
   const api = (cluster: ClusterName): KubeApi => apis[cluster];
+  await Promise.all(clusterNames.map((name) => signerAsked(apis[name])));
 
   const kubectlLine: Stage['kubectlLine'] = (cluster, ...args) => [
     path.join(clusters.bed.dir, 'kubectl'),

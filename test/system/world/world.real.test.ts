@@ -6,6 +6,7 @@ import { openProductClusters, removeProductClusters } from '#test/harness/produc
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { brokerDown } from './scenarios/broker-down.ts';
 import { credentials } from './scenarios/credentials.ts';
+import { doctor } from './scenarios/doctor.ts';
 import { firstPeering } from './scenarios/first-peering.ts';
 import { kubeletEndpoint } from './scenarios/kubelet-endpoint.ts';
 import { oneProcess } from './scenarios/one-process.ts';
@@ -39,6 +40,7 @@ afterAll(async () => {
 if (!keep) inOrder('file');
 firstPeering(onStage);
 oneProcess(onStage);
+doctor(onStage);
 remotePods(onStage);
 refusals(onStage);
 kubeletEndpoint(onStage);

@@ -8,6 +8,7 @@ import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import {
   type CertificateSigningRequest,
@@ -29,7 +30,6 @@ import {
   startOffloadingClusters,
 } from '#test/harness/offloading-clusters.ts';
 import { CertificateAuthority, type KeyPair } from '#test/testbed/pki.ts';
-import { createConnectProvider } from '../virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from '../virtual-node/controller.ts';
 import { selfSigned } from './serving-certificate.ts';
 
@@ -91,7 +91,7 @@ beforeAll(async () => {
     podIp: '127.0.0.1',
     kubeletPortBase: 11_250,
     systemNamespace: 'liqo',
-    connectPeer: createConnectProvider(deps),
+    connectPeer: createConnectCluster(deps),
   });
   ended = controller.run(stop.signal);
   await createVirtualNode(world, 'vn1');

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import * as https from 'node:https';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { customResourceDefinitions, nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
@@ -17,7 +18,6 @@ import {
   runPod,
   startOffloadingClusters,
 } from '#test/harness/offloading-clusters.ts';
-import { createConnectProvider } from '../virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from '../virtual-node/controller.ts';
 
 let world: OffloadingClusters;
@@ -92,7 +92,7 @@ beforeAll(async () => {
     podIp: '127.0.0.1',
     kubeletPortBase: 13_250,
     systemNamespace: 'liqo',
-    connectPeer: createConnectProvider(deps),
+    connectPeer: createConnectCluster(deps),
   });
   ended = controller.run(stop.signal);
   const { api } = world.consumer;

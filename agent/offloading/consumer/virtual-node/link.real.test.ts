@@ -1,5 +1,6 @@
 /** A virtual node and the network link to its provider, on real API servers; the summary of the provider is played. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
@@ -15,7 +16,6 @@ import {
   startOffloadingClusters,
 } from '#test/harness/offloading-clusters.ts';
 import { startTcpProxy, type TcpProxy } from '#test/harness/tcp-proxy.ts';
-import { createConnectProvider } from './connect-provider.ts';
 import { createVirtualNodeController } from './controller.ts';
 
 let world: OffloadingClusters;
@@ -28,7 +28,7 @@ beforeAll(async () => {
   const deps = { clock: systemClock, log: silentLog };
   const { port } = new URL(world.servers.provider.url);
   line = await startTcpProxy(Number(port));
-  const connect = createConnectProvider(deps);
+  const connect = createConnectCluster(deps);
   ended = createVirtualNodeController({
     ...deps,
     cluster: world.consumer,

@@ -1,6 +1,7 @@
 /** Everything that lives as long as one connection to a provider: the caches of its namespaces and the work on pods. */
 import type { ReflectedItems } from '#agent/reflection/model/reflected-items.ts';
 import { NodeReflection, type NodeReflectionDeps } from '#agent/reflection/node-reflection.ts';
+import type { ConnectedCluster } from '#agent/runtime/connect-cluster.ts';
 import type { ReachableProviders } from '#agent/storage/providers/reachable-providers.ts';
 import { RemoteClaims } from '#agent/storage/providers/remote-claims.ts';
 import type { OwnWrites } from '#kube/cache/own-writes.ts';
@@ -12,12 +13,11 @@ import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import { accepted, followed, mappingOf } from '../namespaces/mappings.ts';
 import { createOffloadedPodController, type OffloadedPodDeps, writtenShadowPods } from '../pods/controller.ts';
 import { type RemoteNamespace, type RemoteNamespaces, remoteNamespaces } from '../pods/remote-namespaces.ts';
-import type { ProviderConnection } from './connect-provider.ts';
 
 export interface SessionDeps
   extends Omit<OffloadedPodDeps, 'peer' | 'remote' | 'written' | 'local'>,
     Pick<NodeReflectionDeps, 'local' | 'shared' | 'options'> {
-  readonly provider: ProviderConnection;
+  readonly provider: ConnectedCluster;
   readonly consumer: string;
   readonly providerId: string;
   readonly nodeName: string;
@@ -28,7 +28,7 @@ export interface SessionDeps
 }
 
 export class ProviderSession {
-  readonly provider: ProviderConnection;
+  readonly provider: ConnectedCluster;
   readonly #deps: SessionDeps;
   readonly #stop: AbortController;
   readonly #namespaces: RemoteNamespaces;

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { nodes, pods, secrets, services } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
@@ -19,7 +20,6 @@ import {
   startOwnOffloadingClusters,
   tenantNamespace,
 } from '#test/harness/offloading-clusters.ts';
-import { createConnectProvider } from './connect-provider.ts';
 import { createVirtualNodeController } from './controller.ts';
 
 const patient = { withinMs: 60_000 };
@@ -42,7 +42,7 @@ function startAgent(): typeof agent {
     podIp: '127.0.0.1',
     kubeletPortBase: 12_250,
     systemNamespace: 'liqo',
-    connectPeer: createConnectProvider(deps),
+    connectPeer: createConnectCluster(deps),
   });
   return { stop, ended: controller.run(stop.signal) };
 }

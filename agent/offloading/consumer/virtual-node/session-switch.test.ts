@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { reflectorNames } from '#agent/reflection/engine/options.ts';
+import type { ConnectedCluster } from '#agent/runtime/connect-cluster.ts';
 import type { Cache } from '#kube/model/types.ts';
 import { KeyedMutex } from '#shared/async/keyed-mutex.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import type { ProviderConnection } from './connect-provider.ts';
 import type { SessionDeps } from './provider-session.ts';
 import { Sessions } from './session-switch.ts';
 
@@ -15,7 +15,7 @@ const empty = {
 } as unknown as Cache<never>;
 const caches = { cache: () => empty, scoped: () => empty };
 
-function depsOver(provider: ProviderConnection): SessionDeps {
+function depsOver(provider: ConnectedCluster): SessionDeps {
   const kinds = Object.fromEntries(reflectorNames.map((name) => [name, { workers: 0, type: 'DenyList' }]));
   const options = { kinds, labelsNotReflected: [], annotationsNotReflected: [], apiSupport: false };
   return {
@@ -49,7 +49,7 @@ function play() {
         signal.addEventListener('abort', () => happened.push(`${kubeconfig} ends`), { once: true });
         await new Promise<void>((resolve) => held.set(kubeconfig, resolve));
         if (kubeconfig.startsWith('bad')) throw new Error(`${kubeconfig} is no kubeconfig`);
-        return { api: { kubeconfig }, caches } as unknown as ProviderConnection;
+        return { api: { kubeconfig }, caches } as unknown as ConnectedCluster;
       },
       over: depsOver,
       informed: async () => undefined,

@@ -1,15 +1,16 @@
 /** The sessions of one virtual node with its provider, of which one counts at a time: another kubeconfig replaces it. */
+
+import type { ConnectCluster, ConnectedCluster } from '#agent/runtime/connect-cluster.ts';
 import { sharedByMany } from '#shared/async/abort-scope.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { NamespaceMap } from '#shared/schema/liqo/namespace-map.ts';
-import type { ConnectProvider, ProviderConnection } from './connect-provider.ts';
 import { ProviderSession, type SessionDeps } from './provider-session.ts';
 
 export interface SessionsDeps {
-  readonly connectPeer: ConnectProvider;
+  readonly connectPeer: ConnectCluster;
   /** What a session over this connection works with. */
-  readonly over: (provider: ProviderConnection) => SessionDeps;
+  readonly over: (provider: ConnectedCluster) => SessionDeps;
   /** Resolves when so much is known that a session may begin its work; it begins with `map`. */
   readonly informed: (signal: AbortSignal) => Promise<unknown>;
   readonly map: () => NamespaceMap | undefined;

@@ -1,7 +1,7 @@
 /** A virtual node without a link to its provider, and one that goes behind the controller's back, on real API servers. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createConnectProvider } from '#agent/offloading/consumer/virtual-node/connect-provider.ts';
 import { createVirtualNodeController } from '#agent/offloading/consumer/virtual-node/controller.ts';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { coreEvents, endpointSlices, namespaces, nodes, pods, services } from '#shared/domain/core-kinds.ts';
@@ -54,7 +54,7 @@ beforeAll(async () => {
     podIp: '127.0.0.1',
     kubeletPortBase: 11_250,
     systemNamespace: 'liqo',
-    connectPeer: createConnectProvider(deps),
+    connectPeer: createConnectCluster(deps),
   }).run(stop.signal);
 }, 900_000);
 afterAll(async () => {

@@ -4,6 +4,7 @@
  */
 import type { ReflectionOptions } from '#agent/reflection/engine/options.ts';
 import type { SharedReflection } from '#agent/reflection/shared-reflection.ts';
+import type { ConnectCluster, ConnectedCluster } from '#agent/runtime/connect-cluster.ts';
 import type { ReachableProviders } from '#agent/storage/providers/reachable-providers.ts';
 import type { Cache } from '#kube/model/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
@@ -15,7 +16,6 @@ import type { OffloadingPatch, VirtualNode } from '#shared/schema/liqo/virtual-n
 import { createNodeEndpoint, type NodeEndpoint, type NodeEndpointDeps } from '../kubelet-api/node-endpoint.ts';
 import { createOffloadedNamespaces, type OffloadedNamespaces } from '../namespaces/offloaded-namespaces.ts';
 import { pruneLocalPod } from '../pods/cache-transforms.ts';
-import type { ConnectProvider, ProviderConnection } from './connect-provider.ts';
 import { Identity } from './kubeconfig-secret.ts';
 import { createLink, type Link } from './link-state.ts';
 import { NodeKeeper } from './node-heartbeat.ts';
@@ -27,7 +27,7 @@ import { Sessions } from './session-switch.ts';
 import { createProviderState, type ProviderState } from './slice-state.ts';
 
 export interface VirtualKubeletDeps extends NodeEndpointDeps {
-  readonly connectPeer: ConnectProvider;
+  readonly connectPeer: ConnectCluster;
   /** Every virtual Node of this cluster. */
   readonly nodes: Cache<Node>;
   readonly nodeMetrics?: NodeMetrics;
@@ -260,7 +260,7 @@ export class VirtualKubelet {
     return this.#sessions.current;
   }
 
-  #sessionDeps(provider: ProviderConnection): SessionDeps {
+  #sessionDeps(provider: ConnectedCluster): SessionDeps {
     const { cluster, clusterId, clock, podIp, reflection, providers } = this.#deps;
     const { metadata, spec } = this.#virtualNode;
     const metrics = this.#deps.nodeMetrics?.controllers(metadata.name, spec.clusterID);

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { certificateSigningRequests, coreEvents, leases, nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
@@ -17,7 +18,6 @@ import {
   startOffloadingClusters,
   tenantNamespace,
 } from '#test/harness/offloading-clusters.ts';
-import { createConnectProvider } from './connect-provider.ts';
 import { createVirtualNodeController } from './controller.ts';
 
 let world: OffloadingClusters;
@@ -39,7 +39,7 @@ function startAgent(): typeof agent {
     podIp: '127.0.0.1',
     kubeletPortBase: 11_250,
     systemNamespace: 'liqo',
-    connectPeer: createConnectProvider(deps),
+    connectPeer: createConnectCluster(deps),
   });
   return { stop, ended: controller.run(stop.signal) };
 }

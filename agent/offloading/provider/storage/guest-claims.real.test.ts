@@ -52,7 +52,12 @@ beforeAll(async () => {
     cluster,
     clusterId: 'here',
     ids: systemIds,
-    config: { apiServerUrl: 'https://here.example', apiServerCa: '', systemNamespace: 'liqo', credentials: 'certificate' },
+    config: {
+      apiServerUrl: 'https://here.example',
+      apiServerCa: '',
+      systemNamespace: 'liqo',
+      credentials: 'certificate',
+    },
   }).run(stop.signal);
   const labels = { 'liqo.io/replicated': 'true', 'liqo.io/originID': 'cons', 'liqo.io/remote-cluster-id': 'cons' };
   await cluster.api.create(quotas, {

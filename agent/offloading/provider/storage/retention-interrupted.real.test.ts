@@ -8,7 +8,9 @@ import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
+import { casesOf } from '#test/harness/cases.ts';
 import { crashingClient } from '#test/harness/crashing-client.ts';
+import { boundGuestClaim } from '#test/harness/guest-claims.ts';
 import type { ApiServer } from '#test/harness/kube-apiserver.ts';
 import { provisionVolumes, type VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
 import { createGuestClaimController, createRetainedVolumeController } from './controller.ts';
@@ -42,26 +44,8 @@ function start(api: KubeApi): () => void {
   return () => stop.abort();
 }
 
-/** As the webhook of this provider marks it. Resolves with the name of its volume, once it has one. */
-async function boundClaim(name: string, annotations: Record<string, string> = {}): Promise<string> {
-  const ref = { namespace, name };
-  await cluster.api.create(persistentVolumeClaims, {
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    metadata: {
-      ...ref,
-      labels: { 'isthmus.dev/guest': 'rome' },
-      finalizers: ['isthmus.dev/guest-claim'],
-      annotations: { 'isthmus.dev/claim': `shop/${name}`, 'isthmus.dev/claim-uid': `home-${name}`, ...annotations },
-    },
-    spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'records', resources: { requests: { storage: '1Gi' } } },
-  });
-  return until(async () => {
-    const claim = await cluster.api.get(persistentVolumeClaims, ref);
-    expect(claim?.status?.phase).toBe('Bound');
-    return claim?.spec?.volumeName ?? '';
-  });
-}
+const boundClaim = (name: string, annotations: Record<string, string> = {}): Promise<string> =>
+  boundGuestClaim(cluster.api, { namespace, name, storage: '1Gi', annotations });
 
 const gone = (name: string) =>
   until(async () => expect(await cluster.api.get(persistentVolumeClaims, { namespace, name })).toBeUndefined());
@@ -83,7 +67,7 @@ async function interrupted(
   stop();
 }
 
-const moments = [0, 1, 2, 3, 4, 5, 6, 7];
+const moments = casesOf([0, 1, 2, 3, 4, 5, 6, 7], [0, 2, 5]);
 
 test.each(moments)(
   'a claim that ends without an order leaves data and record, with a crash at write %i',

@@ -135,7 +135,8 @@ export function life(clusters: () => ProductClusters): void {
       );
       await hands.podThat('web', 'is ready', isReady);
       await hands.podThat('other', 'is ready', isReady);
-    });
+      // A machine that has never built the metrics server builds it here.
+    }, 900_000);
 
     test('B022 B023 a pod reads its ConfigMap and Secret, and finds Services by name', async () => {
       expect(await hands.kubectl('exec', 'web', '--', 'cat', '/settings/greeting', '/keys/door')).toBe('ciaosesame');

@@ -2,20 +2,16 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { createConnectPeer } from '#agent/peering/replication/connect-peer.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
-import { createConnectProvider } from './connect-provider.ts';
+import { createConnectCluster } from './connect-cluster.ts';
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'isthmus-peer-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const deps = { clock: systemClock, log: silentLog };
-test.each([
-  { component: 'virtual node', connect: createConnectProvider(deps) },
-  { component: 'replicator', connect: createConnectPeer(deps) },
-])('a writer of a kubeconfig Secret cannot make the $component run a program', async ({ component, connect }) => {
-  const traces = path.join(folder, component);
+test('a writer of a kubeconfig Secret cannot make the agent run a program', async () => {
+  const connect = createConnectCluster({ clock: systemClock, log: silentLog });
+  const traces = path.join(folder, 'traces');
   const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'touch', args: [traces] };
   const kubeconfig = JSON.stringify({
     'current-context': 'x',

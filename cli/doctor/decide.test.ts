@@ -1,0 +1,470 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { byCause, type CauseCode, causeCodes, exitOf } from './causes.ts';
+import { decide } from './decide.ts';
+import type { ClusterFacts, DoctorFacts, Looked } from './facts.ts';
+
+const now = Date.parse('2026-11-23T12:00:00Z');
+const ready = { conditions: [{ type: 'Ready', status: 'True' }] };
+const of = (peer: string) => ({ 'liqo.io/remote-cluster-id': peer });
+
+/** Rome borrows from milan, and all is well. Members of the real objects that no rule reads are left out. */
+function healthy(cluster: 'rome' | 'milan'): Looked {
+  const peer = cluster === 'rome' ? 'milan' : 'rome';
+  const tenant = { namespace: `liqo-tenant-${peer}`, labels: of(peer) };
+  const isConsumer = cluster === 'rome';
+  const pod = (name: string, labels: object, more: object = {}) => ({
+    metadata: { name, namespace: 'liqo', labels, creationTimestamp: '2026-11-23T10:00:00Z' },
+    spec: { nodeName: `${cluster}-1`, containers: [{ name: 'c', image: 'i' }], ...more },
+    status: { phase: 'Running', ...ready },
+  });
+  const facts = {
+    status: {
+      clusterId: cluster,
+      kubernetes: 'v1.34.4',
+      agent: {
+        metadata: { name: 'isthmus-agent', namespace: 'liqo' },
+        spec: { replicas: 1, template: { spec: { containers: [{ name: 'c', image: 'isthmus/agent:1' }] } } },
+        status: { readyReplicas: 1 },
+      },
+      broker: { spec: { url: 'https://b' }, status: { connected: true } },
+      networks: [],
+      peers: [
+        {
+          metadata: { name: peer },
+          spec: { clusterID: peer },
+          status: { modules: {}, conditions: [{ type: 'APIServerStatus', status: 'Established' }] },
+        },
+      ],
+      connections: [],
+      virtualNodes: isConsumer
+        ? [{ metadata: { name: 'milan', ...tenant }, spec: { clusterID: 'milan', kubeconfigSecretRef: { name: 'k' } } }]
+        : [],
+      quotas: [],
+      offloadings: isConsumer
+        ? [{ metadata: { name: 'offloading', namespace: 'shop' }, spec: {}, status: { offloadingPhase: 'Ready' } }]
+        : [],
+      pods: [],
+    },
+    apiServerUrl: `https://${cluster}:6443`,
+    ownCas: [`ca-of-${cluster}`],
+    clockAheadMs: 200,
+    nodes: [{ metadata: { name: `${cluster}-1`, labels: {} }, spec: {}, status: { ...ready } }],
+    virtualNodes: isConsumer
+      ? [{ metadata: { name: 'milan', labels: { virtual: 'yes' } }, spec: { taints: [] }, status: { ...ready } }]
+      : [],
+    namespaces: [
+      { metadata: { name: tenant.namespace, labels: { ...tenant.labels, 'liqo.io/tenant-namespace': 'true' } } },
+    ],
+    agents: [],
+    nodeProcess: { status: { desiredNumberScheduled: 0, numberReady: 0 } },
+    ownPods: [
+      pod('isthmus-agent-x', { 'networking.isthmus.dev/node-process': 'shared' }, { hostNetwork: true }),
+      {
+        ...pod('gw-x', {}),
+        metadata: {
+          name: 'gw-x',
+          namespace: tenant.namespace,
+          labels: { 'networking.liqo.io/component': 'gateway', 'networking.liqo.io/active': 'true' },
+          creationTimestamp: '2026-11-23T10:00:00Z',
+        },
+      },
+    ],
+    events: [],
+    crds: [],
+    rights: [],
+    webhooks: { registered: true },
+    policies: [],
+    dns: { ready: 1, why: '' },
+    link: {
+      configurations: [{ kind: 'Configuration', metadata: { name: peer, ...tenant }, status: { conditions: [] } }],
+      servers: isConsumer
+        ? []
+        : [
+            {
+              kind: 'GatewayServer',
+              metadata: { name: 's', ...tenant },
+              status: { endpoint: { addresses: ['192.0.2.2'], port: 31000 } },
+            },
+          ],
+      clients: isConsumer
+        ? [
+            {
+              kind: 'GatewayClient',
+              metadata: { name: 'c', ...tenant },
+              spec: { endpoint: { addresses: ['192.0.2.2'], port: 31000 } },
+            },
+          ]
+        : [],
+      connections: [
+        {
+          metadata: { name: 'gw', ...tenant },
+          status: { value: 'Connected', lastHandshakeTime: '2026-11-23T11:59:00Z' },
+        },
+      ],
+      publicKeys: [{ metadata: { name: 'key', ...tenant }, spec: { publicKey: `key-of-${peer}` } }],
+      ownKeys: { [peer]: `key-of-${cluster}` },
+    },
+    sides: {},
+    credentials: isConsumer
+      ? [
+          {
+            namespace: tenant.namespace,
+            secret: 'k',
+            peer: 'milan',
+            used: 'virtual node',
+            read: { server: 'https://milan:6443', proxied: false, trusts: ['ca-of-milan'], endsAt: now + 1_000_000 },
+          },
+        ]
+      : [],
+    identities: [],
+    tenants: isConsumer ? [] : [{ metadata: { name: 'rome', ...tenant }, spec: { clusterID: 'rome' } }],
+    slices: [],
+    consumerRights: isConsumer ? {} : { rome: [] },
+    pods: [],
+    sights: [{ node: `${cluster}-1`, connections: { count: 10, most: 1_000 } }],
+    gatewaySights: [],
+  };
+  return {
+    cluster,
+    server: `https://${cluster}:6443`,
+    kubectl: `kubectl --kubeconfig ${cluster}.kubeconfig`,
+    installed: true,
+    unread: [],
+    facts: structuredClone(facts) as unknown as ClusterFacts,
+  };
+}
+
+const allWell = (): DoctorFacts => ({ now, clusters: [healthy('rome'), healthy('milan')] });
+
+// biome-ignore lint/suspicious/noExplicitAny: a fault changes any member of objects that are readonly everywhere else
+type Loose = any;
+interface Fault {
+  readonly says: CauseCode;
+  readonly make: (rome: Loose, milan: Loose, all: Loose) => void;
+}
+
+const podIn = (namespace: string, spec: object, status: object) => ({
+  metadata: { name: 'web', namespace, labels: {} },
+  spec: { containers: [{ name: 'main', image: 'i' }], ...spec },
+  status,
+});
+const waiting = (reason: string) => ({
+  phase: 'Pending',
+  containerStatuses: [{ name: 'main', image: 'i', restartCount: 0, state: { waiting: { reason } } }],
+});
+const bound = { nodeName: 'milan', tolerations: [{ key: 'virtual-node.liqo.io/not-allowed' }] };
+const unscheduled = (message: string) => ({
+  phase: 'Pending',
+  conditions: [{ type: 'PodScheduled', status: 'False', message }],
+});
+const down = (rome: Loose, milan: Loose): void => {
+  for (const one of [rome, milan]) one.link.connections[0].status.value = 'Error';
+};
+
+/** One for each cause that facts of clusters give. */
+const faults: readonly Fault[] = [
+  {
+    says: 'second_agent',
+    make: (rome) => rome.agents.push({ metadata: { name: 'liqo-controller-manager', namespace: 'liqo' } }),
+  },
+  {
+    says: 'clock_wrong',
+    make: (rome, milan) =>
+      Object.assign(rome, { clockAheadMs: 90_000 }) && Object.assign(milan, { clockAheadMs: 90_000 }),
+  },
+  { says: 'crds_differ', make: (rome) => rome.crds.push({ name: 'quotas.offloading.liqo.io', how: 'is missing' }) },
+  { says: 'rights_removed', make: (_, milan) => milan.rights.push('ClusterRole isthmus-agent is missing') },
+  { says: 'agent_missing', make: (rome) => delete rome.status.agent },
+  { says: 'agent_stopped', make: (_, milan) => Object.assign(milan.status.agent.spec, { replicas: 0 }) },
+  { says: 'agent_image', make: (rome) => Object.assign(rome.ownPods[0], { status: waiting('ImagePullBackOff') }) },
+  {
+    says: 'agent_refused',
+    make: (rome) => {
+      rome.status.agent.status.readyReplicas = 0;
+      rome.events.push({
+        type: 'Warning',
+        reason: 'FailedCreate',
+        message: 'pods "x" is forbidden: exceeded quota: q',
+        metadata: { namespace: 'liqo', name: 'e' },
+        lastTimestamp: '2026-11-23T11:59:50Z',
+        involvedObject: { kind: 'ReplicaSet', name: 'isthmus-agent-5', namespace: 'liqo' },
+      });
+    },
+  },
+  {
+    says: 'nodes_full',
+    make: (_, milan) => milan.nodes[0].status.conditions.push({ type: 'DiskPressure', status: 'True' }),
+  },
+  {
+    says: 'nodes_down',
+    make: (_, milan) => Object.assign(milan.nodes[0].status.conditions[0], { status: 'Unknown' }),
+  },
+  {
+    says: 'agent_unscheduled',
+    make: (rome) => Object.assign(rome.ownPods[0], { spec: { containers: [] }, status: unscheduled('no node') }),
+  },
+  { says: 'agent_crashes', make: (rome) => Object.assign(rome.ownPods[0], { status: waiting('CrashLoopBackOff') }) },
+  { says: 'webhook_gone', make: (rome) => Object.assign(rome, { webhooks: { registered: false } }) },
+  {
+    says: 'webhook_untrusted',
+    make: (rome) => Object.assign(rome, { webhooks: { registered: true, failure: 'x509: unknown authority' } }),
+  },
+  {
+    says: 'webhook_unreachable',
+    make: (rome) => Object.assign(rome, { webhooks: { registered: true, failure: 'connection refused' } }),
+  },
+  { says: 'conntrack_full', make: (rome) => Object.assign(rome.sights[0].connections, { count: 990 }) },
+  {
+    says: 'node_process_missing',
+    make: (rome) => rome.nodes.push({ metadata: { name: 'rome-2', labels: {} }, status: { ...ready } }),
+  },
+  {
+    says: 'traffic_policy',
+    make: (rome) =>
+      rome.policies.push({ metadata: { name: 'deny', namespace: 'liqo-tenant-milan' }, spec: { podSelector: {} } }),
+  },
+  {
+    says: 'ranges_refused',
+    make: (rome) =>
+      rome.link.configurations[0].status.conditions.push({
+        type: 'x',
+        status: 'False',
+        reason: 'RangeTaken',
+        message: 'taken',
+      }),
+  },
+  { says: 'gateway_missing', make: (rome) => rome.link.clients.pop() },
+  { says: 'gateway_down', make: (_, milan) => milan.ownPods.pop() },
+  {
+    says: 'link_keys',
+    make: (rome, milan) => {
+      down(rome, milan);
+      rome.link.publicKeys[0].spec.publicKey = 'old';
+    },
+  },
+  {
+    says: 'link_endpoint',
+    make: (rome, milan) => {
+      down(rome, milan);
+      if (rome.link.clients[0]) rome.link.clients[0].spec.endpoint.port = 1;
+    },
+  },
+  { says: 'link_silent', make: down },
+  {
+    says: 'link_one_way',
+    make: (rome, milan) => {
+      down(rome, milan);
+      rome.gatewaySights = [{ peer: 'milan', sent: 500, received: 300 }];
+      milan.gatewaySights = [{ peer: 'rome', sent: 300, received: 0 }];
+    },
+  },
+  { says: 'link_lossy', make: (rome) => Object.assign(rome.link.connections[0].status, { packetLoss: 40 }) },
+  {
+    says: 'link_mtu',
+    make: (_, __, all) =>
+      Object.assign(all, {
+        probed: { rows: 2, failed: [{ hop: 'path MTU', at: 'rome - milan', why: 'w', todo: 't' }] },
+      }),
+  },
+  {
+    says: 'traffic_blocked',
+    make: (_, __, all) =>
+      Object.assign(all, {
+        probed: { rows: 2, failed: [{ hop: 'target node', at: 'milan/milan-1', why: 'w', todo: 't' }] },
+      }),
+  },
+  { says: 'provider_moved', make: (_, milan) => Object.assign(milan, { apiServerUrl: 'https://milan-new:6443' }) },
+  { says: 'provider_ca_changed', make: (_, milan) => Object.assign(milan, { ownCas: ['new'] }) },
+  { says: 'credentials_expired', make: (rome) => Object.assign(rome.credentials[0]?.read ?? {}, { endsAt: now - 1 }) },
+  { says: 'credentials_missing', make: (rome) => Object.assign(rome, { credentials: [] }) },
+  { says: 'peer_unknown', make: (_, milan) => Object.assign(milan.status, { peers: [] }) },
+  { says: 'consumer_rights', make: (_, milan) => Object.assign(milan.consumerRights, { rome: ['no RoleBinding'] }) },
+  {
+    says: 'provider_unreachable',
+    make: (rome) =>
+      Object.assign(rome.status.peers[0].status, {
+        conditions: [{ type: 'APIServerStatus', status: 'Error', message: 'timeout' }],
+      }),
+  },
+  {
+    says: 'policy_refuses',
+    make: (rome) =>
+      rome.slices.push({
+        metadata: { name: 's' },
+        spec: { providerClusterID: 'milan' },
+        status: { conditions: [{ type: 'Resources', status: 'Denied', message: 'too much' }] },
+      }),
+  },
+  {
+    says: 'slice_unanswered',
+    make: (rome) => rome.slices.push({ metadata: { name: 's' }, spec: { providerClusterID: 'milan' } }),
+  },
+  {
+    says: 'provider_cordoned',
+    make: (rome) => rome.virtualNodes[0]?.spec.taints.push({ key: 'isthmus.dev/cordoned', effect: 'NoSchedule' }),
+  },
+  {
+    says: 'node_closed',
+    make: (rome) => rome.virtualNodes[0]?.spec.taints.push({ key: 'mine', effect: 'NoSchedule' }),
+  },
+  { says: 'node_missing', make: (rome) => Object.assign(rome, { virtualNodes: [] }) },
+  {
+    says: 'nothing_granted',
+    make: (rome) => Object.assign(rome.status.virtualNodes[0]?.spec ?? {}, { resourceQuota: { hard: { cpu: '0' } } }),
+  },
+  {
+    says: 'quota_used_up',
+    make: (rome) => rome.pods.push(podIn('shop', bound, { reason: 'OffloadingBackOff', message: 'quota_exceeded' })),
+  },
+  {
+    says: 'node_not_ready',
+    make: (rome) =>
+      Object.assign(rome.virtualNodes[0]?.status ?? {}, { conditions: [{ type: 'Ready', status: 'False' }] }),
+  },
+  {
+    says: 'namespace_not_offloaded',
+    make: (rome) =>
+      rome.pods.push(
+        podIn(
+          'other',
+          { nodeSelector: { virtual: 'yes' } },
+          unscheduled('untolerated taint {virtual-node.liqo.io/not-allowed: true}'),
+        ),
+      ),
+  },
+  {
+    says: 'selector_matches_nothing',
+    make: (rome) => Object.assign(rome.status.offloadings[0].status, { offloadingPhase: 'NoClusterSelected' }),
+  },
+  {
+    says: 'namespace_refused',
+    make: (rome) => Object.assign(rome.status.offloadings[0].status, { offloadingPhase: 'AllFailed' }),
+  },
+  { says: 'pod_too_old', make: (rome) => rome.pods.push(podIn('shop', {}, unscheduled('no node fits'))) },
+  {
+    says: 'pod_refused',
+    make: (rome) => rome.pods.push(podIn('shop', bound, { reason: 'OffloadingRefused', message: 'privileged' })),
+  },
+  { says: 'pod_image', make: (rome) => rome.pods.push(podIn('shop', bound, waiting('ErrImagePull'))) },
+  { says: 'pod_config', make: (rome) => rome.pods.push(podIn('shop', bound, waiting('CreateContainerConfigError'))) },
+  { says: 'pod_crashes', make: (rome) => rome.pods.push(podIn('shop', bound, waiting('CrashLoopBackOff'))) },
+  { says: 'pod_unschedulable', make: (rome) => rome.pods.push(podIn('shop', bound, unscheduled('0/1 nodes'))) },
+  { says: 'dns_down', make: (_, milan) => Object.assign(milan, { dns: { ready: 0, why: 'none' } }) },
+  {
+    says: 'broker_refuses',
+    make: (rome) =>
+      Object.assign(rome.status.broker.status, {
+        connected: false,
+        conditions: [{ type: 'Connected', status: 'False', message: 'signature_invalid' }],
+      }),
+  },
+  { says: 'broker_away', make: (rome) => Object.assign(rome.status.broker.status, { connected: false }) },
+];
+
+function withFaults(chosen: readonly Fault[]): DoctorFacts {
+  const all = allWell();
+  for (const { make } of chosen) make(all.clusters[0]?.facts, all.clusters[1]?.facts, all);
+  return all;
+}
+
+/** Causes whose faults change the same object, so that of each line one at a time can be made. */
+const sameObject: readonly (readonly CauseCode[])[] = [
+  ['agent_image', 'agent_unscheduled', 'agent_crashes', 'node_process_missing'],
+  ['agent_missing', 'agent_stopped', 'agent_refused', 'second_agent'],
+  ['webhook_gone', 'webhook_untrusted', 'webhook_unreachable'],
+  ['gateway_missing', 'link_keys', 'link_endpoint', 'link_silent', 'link_one_way', 'link_lossy'],
+  ['gateway_down', 'traffic_policy'],
+  ['link_mtu', 'traffic_blocked'],
+  ['provider_moved', 'provider_ca_changed', 'credentials_expired', 'credentials_missing'],
+  ['peer_unknown', 'provider_unreachable'],
+  ['provider_cordoned', 'node_closed', 'nothing_granted', 'node_missing', 'node_not_ready'],
+  ['selector_matches_nothing', 'namespace_refused'],
+  ['broker_refuses', 'broker_away'],
+];
+const objectOf = ({ says }: Fault): string => sameObject.find((codes) => codes.includes(says))?.[0] ?? says;
+
+const rankOf = (code: CauseCode): number => causeCodes.indexOf(code);
+
+describe('the doctor', () => {
+  test('finds nothing where nothing is wrong, in two clusters and in each alone', () => {
+    expect(decide(allWell())).toEqual([]);
+    for (const one of allWell().clusters) expect(decide({ now, clusters: [one] })).toEqual([]);
+  });
+
+  test.each(faults)('names $says as the cause when that is all that is wrong', (fault) => {
+    const [first] = decide(withFaults([fault]));
+    expect(first?.code).toBe(fault.says);
+    expect(first?.evidence.length).toBeGreaterThan(0);
+    expect(first?.todo).not.toBe('');
+  });
+
+  test('knows of each cause that clusters give how it comes about', () => {
+    const elsewhere = [
+      'kubeconfig_refused',
+      'cluster_silent',
+      'looking_forbidden',
+      'not_installed',
+      'same_cluster_id',
+      'partly_read',
+      'other_warning',
+    ];
+    expect([...faults.map(({ says }) => says), ...elsewhere].sort()).toEqual([...causeCodes].sort());
+  });
+
+  test('puts causes before what they bring about in every mix of faults, and is never at a loss', () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.constantFrom(...faults), { minLength: 1, selector: objectOf }), (chosen) => {
+        const findings = decide(withFaults(chosen));
+        expect(findings).toEqual(byCause(findings));
+        const [first] = findings;
+        const topmost = Math.min(...chosen.map(({ says }) => rankOf(says)));
+        // A fault may hide one below it, and never brings about one above the topmost.
+        expect(rankOf(first?.code ?? 'other_warning')).toBeLessThanOrEqual(topmost);
+        expect(new Set(findings.map((one) => `${one.code} ${one.at} ${one.text}`)).size).toBe(findings.length);
+        for (const { code } of findings) expect(exitOf(code)).toBeGreaterThan(9);
+      }),
+    );
+  });
+
+  test('says of a cluster that does not answer just that, and goes on with the other', () => {
+    const [rome, milan] = allWell().clusters as [Looked, Looked];
+    const { facts: _, ...gone } = {
+      ...milan,
+      silent: { code: 'kube_unreachable' as const, message: 'connection refused' },
+    };
+    expect(decide({ now, clusters: [rome, gone] })).toMatchObject([{ code: 'cluster_silent', at: 'milan' }]);
+    const refused = { ...gone, silent: { code: 'kube_unauthorized' as const, message: '401' } };
+    expect(decide({ now, clusters: [refused] })).toMatchObject([{ code: 'kubeconfig_refused' }]);
+  });
+
+  test('tells reads that are refused from reads that came to nothing', () => {
+    const [rome] = allWell().clusters as [Looked];
+    const unread = (code: 'kube_forbidden' | 'kube_timeout') => [
+      { what: 'secrets', code: code as 'kube_forbidden', message: 'm' },
+    ];
+    expect(decide({ now, clusters: [{ ...rome, unread: unread('kube_forbidden') }] })).toMatchObject([
+      { code: 'looking_forbidden' },
+    ]);
+    expect(decide({ now, clusters: [{ ...rome, unread: unread('kube_timeout') }] })).toMatchObject([
+      { code: 'partly_read' },
+    ]);
+  });
+
+  test('finds two clusters of one name, and one without Isthmus', () => {
+    const [rome] = allWell().clusters as [Looked];
+    const twin = { ...rome, server: 'https://other:6443' };
+    expect(decide({ now, clusters: [rome, twin] }).map(({ code }) => code)).toContain('same_cluster_id');
+    const { facts: _, ...empty } = { ...rome, installed: false };
+    expect(decide({ now, clusters: [empty] })).toMatchObject([{ code: 'not_installed' }]);
+  });
+
+  test('passes on a warning of `isthmus status` that it has no cause for', () => {
+    const all = allWell();
+    const facts = all.clusters[0]?.facts as Loose;
+    facts.status.peers[0].status.modules = {
+      networking: { enabled: true, conditions: [{ type: 'X', status: 'Error' }] },
+    };
+    expect(decide(all)).toMatchObject([{ code: 'other_warning', evidence: ['peer milan: X is Error'] }]);
+  });
+});

@@ -1,0 +1,7 @@
+/** All faults of the drill, in the order in which they are injected. */
+import type { Fault } from './fault.ts';
+import { askingFaults, installationFaults } from './faults/installation.ts';
+import { networkFaults } from './faults/network.ts';
+import { workloadFaults } from './faults/workload.ts';
+
+export const faults: readonly Fault[] = [...askingFaults, ...workloadFaults, ...installationFaults, ...networkFaults];
