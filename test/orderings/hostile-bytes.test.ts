@@ -15,7 +15,7 @@ import { serveAdmission } from '#agent/admission/server.ts';
 import { ProxyAuthorizer } from '#agent/api-proxy/authorizer.ts';
 import { startApiProxy } from '#agent/api-proxy/server.ts';
 import { createDoorbell } from '#agent/broker/session/notify-socket.ts';
-import { createPace } from '#agent/broker/session/poll-interval.ts';
+import { createIntervals } from '#agent/broker/session/poll-interval.ts';
 import { createBrokerClient } from '#agent/broker/session/signed-client.ts';
 import { NodeAccess } from '#agent/offloading/consumer/kubelet-api/caller.ts';
 import { KubeletEndpoint } from '#agent/offloading/consumer/kubelet-api/endpoint.ts';
@@ -226,8 +226,8 @@ test('an agent outlives a broker whose WebSocket speaks no WebSocket, and rings 
     for (const socket of sockets) socket.destroy();
     broker.close();
   });
-  const pace = createPace();
-  pace.told({ heartbeatSeconds: 300, pollSeconds: 60, protocolVersion: 2 });
+  const intervals = createIntervals();
+  intervals.adopt({ heartbeatSeconds: 300, pollSeconds: 60, protocolVersion: 2 });
   const identity = {
     url: `http://127.0.0.1:${(broker.address() as AddressInfo).port}`,
     tenant: 'default',
@@ -243,7 +243,7 @@ test('an agent outlives a broker whose WebSocket speaks no WebSocket, and rings 
     client,
     clock: clock as typeof systemClock,
     log: silentLog,
-    pace,
+    intervals,
     revision: () => 7,
     onRing: () => undefined,
     onChange: () => undefined,
@@ -259,7 +259,7 @@ test('an agent outlives a broker whose WebSocket speaks no WebSocket, and rings 
       say = frames;
       const last = spoken;
       await eventually('the agent to come again', async () => spoken > last, { withinMs: 20_000, everyMs: 1 });
-      expect([pace.heartbeatMs() >= 1_000, pace.pollMs() >= 1_000]).toEqual([true, true]);
+      expect([intervals.heartbeatMs() >= 1_000, intervals.pollMs() >= 1_000]).toEqual([true, true]);
     }),
     { numRuns: runs, endOnFailure: true },
   );

@@ -11,7 +11,7 @@ import { type TrustedPeer, trustedPeers } from '#shared/schema/isthmus/trusted-p
 import type { ClusterFacts, DesiredSet } from '#shared/schema/protocol/agent-protocol.ts';
 import { RememberingCluster } from '#test/harness/remembering-cluster.ts';
 import { createDesiredState } from '../sync/apply-desired.ts';
-import { channelCaches } from '../sync/watched-objects.ts';
+import { brokerCaches } from '../sync/watched-objects.ts';
 import { admin, claimant, derOf, presented } from '../testing/claimants.ts';
 import { rome } from '../testing/lies.ts';
 import { createPeerTrust } from './peer-trust.ts';
@@ -43,7 +43,7 @@ function world(firstKey: readonly TrustMode[], autoAccept = true) {
   });
   const sets = createDesiredState({
     cluster: cluster.cluster,
-    caches: channelCaches(caches),
+    caches: brokerCaches(caches),
     policies: caches.cache(peeringPolicies) as Cache<never>,
     trust,
     clusterId: 'rome',
