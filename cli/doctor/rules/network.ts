@@ -28,6 +28,9 @@ export const connectionTables: Rule = ({ cluster, facts }) => {
 
 export const nodeProcesses: Rule = ({ cluster, facts, kubectl }) => {
   if (facts.nodeProcess === undefined) return [];
+  // Where the agent does the work of its node, why it does not run is told by its own causes.
+  const isShared = (facts.nodeProcess.status?.desiredNumberScheduled ?? 0) === 0;
+  if (isShared && (facts.status.agent?.status?.readyReplicas ?? 0) === 0) return [];
   const served = new Set(
     facts.ownPods
       .filter((pod) => labelOf(pod, nodeProcessLabel) !== undefined && isReady(pod))
