@@ -232,7 +232,7 @@ async function lead(
       systemNamespace,
       ...(providers && { providers }),
     }),
-    ...(providers ? createStorageControllers({ ...common, providers }) : []),
+    ...(providers ? createStorageControllers({ ...common, providers, systemNamespace, podName: config.podName }) : []),
   ];
   const brokerController = createBrokerController({
     ...common,

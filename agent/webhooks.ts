@@ -208,5 +208,5 @@ async function mutatePod(
   }
   if (offloading.metadata.deletionTimestamp) return allow;
   const claims = await claimsOfPod(object, namespace, api, signal);
-  return patched([...podPatch(object, offloading.spec, claims), ...gatePatch(object, offloading)]);
+  return patched([...podPatch(object, offloading.spec, claims), ...gatePatch(object, offloading, claims)]);
 }

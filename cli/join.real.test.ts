@@ -213,6 +213,13 @@ describe('the peering lock', () => {
     expect((await lock())?.keys.map(({ key }) => key)).toEqual([out.trim()]);
   });
 
+  test('takes no lock key from an invitation that the broker refuses', async () => {
+    const other = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
+    const line = `redeem isi_bolt_1_${'x'.repeat(43)}~bolt~${other} rome --kubeconfig ${server.kubeconfigPath}`;
+    expect(await cli(line)).toMatchObject({ code: 4, err: expect.stringContaining('no invitation has this code') });
+    expect(await kube.get<PeeringLock>(peeringLocks, { name: 'bolt' })).toBeUndefined();
+  });
+
   test('has beside it what an administrator agrees to by hand', async () => {
     const fingerprint = `sha256:${'a'.repeat(64)}`;
     expect((await onRome('trust milan')).code).toBe(2);
@@ -220,6 +227,9 @@ describe('the peering lock', () => {
     expect((await onRome(`trust milan --fingerprint ${fingerprint} --as consumer`)).code).toBe(0);
     const trusted = await kube.get<TrustedPeer>(trustedPeers, { name: 'milan' });
     expect(trusted?.spec).toEqual({ fingerprint, consent: ['consumer', 'provider'] });
+    expect((await onRome('trust milan --tenant bolt')).out).toContain('of account bolt');
+    const named = await kube.get<TrustedPeer>(trustedPeers, { name: 'milan' });
+    expect(named?.spec).toEqual({ fingerprint, tenant: 'bolt', consent: ['consumer', 'provider'] });
   });
 });
 

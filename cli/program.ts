@@ -23,6 +23,7 @@ import { leaveCommand } from './commands/leave.ts';
 import { lockCommand } from './commands/lock.ts';
 import { loginCommand } from './commands/login.ts';
 import { memberCommand } from './commands/member.ts';
+import { moveCommand } from './commands/move.ts';
 import { networkCommand } from './commands/network.ts';
 import { offloadCommand, unoffloadCommand } from './commands/offload.ts';
 import { peerCommand, unpeerCommand } from './commands/peer.ts';
@@ -90,6 +91,7 @@ export function createProgram(io: CliIo): Command {
     .addCommand(unoffloadCommand(io))
     .addCommand(sliceCommand(io))
     .addCommand(volumeCommand(io))
+    .addCommand(moveCommand(io))
     .addCommand(cordonCommand(io))
     .addCommand(uncordonCommand(io))
     .addCommand(drainCommand(io))

@@ -83,6 +83,8 @@ const harmless = ['kubectl.kubernetes.io/', 'isthmus.dev/', 'liqo.io/'].map((pre
 const isExposing = [
   '(has(object.spec.externalIPs) && size(object.spec.externalIPs) > 0)',
   '(has(object.spec.loadBalancerIP) && object.spec.loadBalancerIP != "")',
+  '(has(object.spec.loadBalancerClass) && object.spec.loadBalancerClass != "")',
+  '(has(object.spec.type) && object.spec.type == "ExternalName")',
   `(${hasFinalizers})`,
   `(has(object.metadata.annotations) && object.metadata.annotations.exists(k, k.contains("/") && !(${harmless.join(' || ')})))`,
 ].join(' || ');

@@ -52,7 +52,9 @@ const slimNode = ({ apiVersion, kind, metadata, spec, status }: Node): Node =>
       resourceVersion: metadata.resourceVersion,
       ...(metadata.labels ? { labels: metadata.labels } : {}),
     },
-    ...(spec?.unschedulable ? { spec: { unschedulable: true } } : {}),
+    ...(spec?.unschedulable || spec?.taints
+      ? { spec: { ...(spec.unschedulable && { unschedulable: true }), ...(spec.taints && { taints: spec.taints }) } }
+      : {}),
     status: {
       ...(status?.allocatable ? { allocatable: status.allocatable } : {}),
       conditions: (status?.conditions ?? []).map(({ type, status: value, lastTransitionTime }) => ({

@@ -57,7 +57,14 @@ async function start(through?: { readonly home: KubeApi; readonly there: KubeApi
   const claims = new RemoteClaims({ ...facts, api: through?.there ?? peer.api, caches: peer.caches }, stop.signal);
   const providers = new ReachableProviders();
   const cluster = { ...consumer, api: through?.home ?? consumer.api, events: { emit() {} } };
-  for (const controller of createStorageControllers({ ...deps, cluster, clusterId: 'cons', providers }))
+  for (const controller of createStorageControllers({
+    ...deps,
+    cluster,
+    clusterId: 'cons',
+    providers,
+    systemNamespace: 'liqo',
+    podName: 'agent',
+  }))
     void controller.run(stop.signal);
   claims.follow(new Map([['shop', 'shop-cons']]), stop.signal);
   providers.join('prov', claims, stop.signal);

@@ -49,7 +49,14 @@ beforeAll(async () => {
   for (const object of storageManifests({ className: 'liqo', isDefault: false }))
     await consumer.api.apply(typeOf(object), object, { fieldManager: 'isthmus-cli' });
   const providers = new ReachableProviders();
-  const common = { ...deps, cluster: consumer, clusterId: 'cons', providers };
+  const common = {
+    ...deps,
+    cluster: consumer,
+    clusterId: 'cons',
+    providers,
+    systemNamespace: 'liqo',
+    podName: 'agent',
+  };
   const controllers = [
     ...createStorageControllers(common),
     createVirtualNodeController({

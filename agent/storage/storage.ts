@@ -1,9 +1,12 @@
 /** What there is of the storage fabric at the consumer: claims of virtual StorageClasses and the volumes that they get. */
 import type { Controller } from '#kube/model/types.ts';
-import { type BindingDeps, createBindingController } from './binding/controller.ts';
+import { createBindingController } from './binding/controller.ts';
+import { createMoveController } from './moves/controller.ts';
+import type { MoveDeps } from './moves/observe.ts';
 import { createVolumeController } from './volumes/controller.ts';
 
-export const createStorageControllers = (deps: BindingDeps): Controller[] => [
+export const createStorageControllers = (deps: MoveDeps): Controller[] => [
   createBindingController(deps),
   createVolumeController(deps),
+  createMoveController(deps),
 ];

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { withBroker } from '#cli/broker/with-broker.ts';
 import { openCluster } from '#cli/cluster/open.ts';
-import { readCode, takeVoucher } from '#cli/lock/invitation-code.ts';
+import { checkVoucher, readCode, takeVoucher } from '#cli/lock/invitation-code.ts';
 import { ownLockKey } from '#cli/lock/lock-key.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { arrow } from '#cli/peerings/follow.ts';
@@ -47,10 +47,11 @@ async function redeem(io: CliIo, given: string, consumer: string, options: Redee
   if (code.trim() === '') throw new AppError('invalid_input', 'no code came from standard input');
   const { code: brokersPart, voucher } = readCode(code);
   await withBroker(io, async (broker) => {
-    if (voucher !== undefined && options.kubeconfig !== undefined) {
-      await takeVoucher(await openCluster({ kubeconfig: options.kubeconfig }, io), consumer, voucher);
-      io.stderr.write(`${consumer} trusts clusters of tenant ${voucher.tenant} that lock key ${voucher.key} signed\n`);
-    }
+    const kube =
+      voucher === undefined || options.kubeconfig === undefined
+        ? undefined
+        : await openCluster({ kubeconfig: options.kubeconfig }, io);
+    if (kube !== undefined && voucher !== undefined) await checkVoucher(kube, consumer, voucher);
     const peering = await broker.api.redeemInvitation(
       {
         body: {
@@ -62,6 +63,11 @@ async function redeem(io: CliIo, given: string, consumer: string, options: Redee
       },
       { repeatable: true },
     );
+    // A code that the broker refuses must leave no trust behind.
+    if (kube !== undefined && voucher !== undefined) {
+      await takeVoucher(kube, consumer, voucher, peering.across?.peerTenant);
+      io.stderr.write(`${consumer} trusts clusters of tenant ${voucher.tenant} that lock key ${voucher.key} signed\n`);
+    }
     if (voucher !== undefined) {
       const [lock, { tenant }] = await Promise.all([ownLockKey(io), broker.api.getMe()]);
       if (options.kubeconfig === undefined)

@@ -14,6 +14,7 @@ interface Options {
   readonly kubeconfig: string;
   readonly context?: string;
   readonly fingerprint?: string;
+  readonly tenant?: string;
   readonly as?: PeeringRole | 'both';
   readonly output?: 'json' | 'yaml';
 }
@@ -25,11 +26,12 @@ function fingerprint(text: string): string {
 
 export const trustCommand = (io: CliIo): Command =>
   new Command('trust')
-    .description('agree inside a cluster to the key of a peer, to a peering with it, or to both')
+    .description('agree inside a cluster to the key of a peer, to its account, to a peering with it')
     .argument('<peer>', 'name of the other cluster', clusterName)
     .addOption(changingKubeconfigOption())
     .addOption(contextOption())
     .option('--fingerprint <sha256>', 'its key, as its administrator tells you', fingerprint)
+    .option('--tenant <name>', 'its account at the broker: a cluster of that name of another account is refused')
     .addOption(
       new Option('--as <role>', 'what this cluster agrees to be in peerings with it').choices([
         'consumer',
@@ -49,10 +51,14 @@ Examples:
     )
     .action((peer: string, options: Options) => trust(io, peer, options));
 
-async function trust(io: CliIo, peer: string, { fingerprint: key, as, output, ...target }: Options): Promise<void> {
-  if (key === undefined && as === undefined) {
-    throw new AppError('invalid_input', 'neither --fingerprint nor --as is given', {
-      detail: { field: '--as', remedy: 'say what this cluster agrees to: a key, a role, or both' },
+async function trust(
+  io: CliIo,
+  peer: string,
+  { fingerprint: key, tenant, as, output, ...target }: Options,
+): Promise<void> {
+  if (key === undefined && tenant === undefined && as === undefined) {
+    throw new AppError('invalid_input', 'none of --fingerprint, --tenant and --as is given', {
+      detail: { field: '--as', remedy: 'say what this cluster agrees to: a key, an account, a role' },
     });
   }
   const kube = printedInstead(io, output, await openCluster(target, io));
@@ -61,8 +67,10 @@ async function trust(io: CliIo, peer: string, { fingerprint: key, as, output, ..
   for (const role of as === 'both' ? (['consumer', 'provider'] as const) : as === undefined ? [] : [as])
     roles.add(role);
   const agreed = key ?? known?.spec?.fingerprint;
+  const account = tenant ?? known?.spec?.tenant;
   const spec = {
     ...(agreed === undefined ? {} : { fingerprint: agreed }),
+    ...(account === undefined ? {} : { tenant: account }),
     ...(roles.size === 0 ? {} : { consent: [...roles].sort() }),
   };
   await kube.apply(
@@ -73,6 +81,7 @@ async function trust(io: CliIo, peer: string, { fingerprint: key, as, output, ..
   if (output !== undefined) return;
   const said = [
     ...(spec.fingerprint === undefined ? [] : [`by key ${spec.fingerprint}`]),
+    ...(spec.tenant === undefined ? [] : [`of account ${spec.tenant}`]),
     ...(spec.consent === undefined ? [] : [`as ${spec.consent.join(' and ')}`]),
   ];
   io.stdout.write(`this cluster agrees to ${peer} ${said.join(', ')}\n`);

@@ -98,6 +98,10 @@ export const namespaceRules: Readonly<Record<AgentRole, Rule[]>> = {
   [agentRole.offloaded]: [
     rule('', ['configmaps', 'secrets'], read),
     rule('networking.k8s.io', ['ingresses'], ['list', 'watch']),
+    // A volume is moved by pods, into a claim beside the one that it takes the place of; how far they are stands in their logs.
+    rule('', ['persistentvolumeclaims'], ['create', 'delete']),
+    rule('', ['pods'], ['create']),
+    rule('', ['pods/log'], ['get']),
     // Offloaded pods get tokens of their own accounts.
     rule('', ['serviceaccounts/token'], ['create']),
   ],

@@ -33,6 +33,7 @@ test('joining prints what is free of the nodes that take pods, less what own pod
     node('worker'),
     node('virtual', { 'liqo.io/type': 'virtual-node' }),
     node('closed', {}, { unschedulable: true }),
+    node('reserved', {}, { taints: [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }] }),
   ];
   const pods = [
     pod('worker', 'Running'),

@@ -4,6 +4,7 @@ import { roundDown, shareOf } from '#shared/domain/capacity-share.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { label, managedByShadowPod, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { isKeptFree } from '#shared/domain/node-taints.ts';
 import { type Amounts, addAmounts, amountsOf, podUsage, showAmount } from '#shared/domain/pod-resources.ts';
 import type { Resources } from '#shared/domain/quantity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -12,8 +13,7 @@ import { defaultPolicy } from './manifests.ts';
 
 const shown = ['cpu', 'memory', 'pods'] as const;
 
-const isReady = ({ spec, status }: Node): boolean =>
-  spec?.unschedulable !== true &&
+const isReady = ({ status }: Node): boolean =>
   (status?.conditions ?? []).some(({ type, status: value }) => type === 'Ready' && value === 'True');
 
 /** Of the nodes that take pods, less what pods that are no guests' request there. Pure. */
@@ -23,7 +23,12 @@ export function shareInWords(policy: PeeringPolicy, allNodes: readonly Node[], a
   if (terms?.enabled !== true) return `shares nothing with peers (PeeringPolicy ${name})`;
   if (terms.elastic)
     return `shares with peers whatever they ask for, up to maxResourcesPerPeer (PeeringPolicy ${name})`;
-  const ready = allNodes.filter((node) => node.metadata.labels?.[label.type] !== virtualNodeType && isReady(node));
+  const ready = allNodes.filter(
+    (node) =>
+      node.metadata.labels?.[label.type] !== virtualNodeType &&
+      isReady(node) &&
+      !isKeptFree(node, terms.guests?.tolerations),
+  );
   const names = new Set(ready.map(({ metadata }) => metadata.name));
   const isOwn = ({ metadata, spec, status }: Pod): boolean =>
     names.has(spec?.nodeName ?? '') &&

@@ -13,7 +13,7 @@ type Spec = PeeringLock['spec'];
 /** As the schema of PeeringLock has it: all of them go into each announcement. */
 const mostSignatures = 8;
 
-async function lockOf(kube: KubeClient, tenant: string): Promise<Spec> {
+export async function lockOf(kube: KubeClient, tenant: string): Promise<Spec> {
   return (await kube.get<PeeringLock>(peeringLocks, { name: tenant }))?.spec ?? { keys: [] };
 }
 

@@ -31,13 +31,26 @@ describe('a cluster that takes a voucher', () => {
   } as unknown as KubeClient;
 
   test('believes the key for the inviting tenant, and for no other', async () => {
-    await takeVoucher(kube, 'rome', { tenant: 'bolt', key });
+    await takeVoucher(kube, 'rome', { tenant: 'bolt', key }, 'bolt');
     expect(written).toMatchObject([{ kind: 'PeeringLock', metadata: { name: 'bolt' }, spec: { keys: [{ key }] } }]);
   });
 
   test('refuses one for its own tenant, and one in the hands of another cluster', async () => {
-    await expect(takeVoucher(kube, 'rome', { tenant: 'acme', key })).rejects.toMatchObject({ code: 'invalid_input' });
-    await expect(takeVoucher(kube, 'turin', { tenant: 'bolt', key })).rejects.toMatchObject({ code: 'invalid_input' });
+    await expect(takeVoucher(kube, 'rome', { tenant: 'acme', key }, 'acme')).rejects.toMatchObject({
+      code: 'invalid_input',
+    });
+    await expect(takeVoucher(kube, 'turin', { tenant: 'bolt', key }, 'bolt')).rejects.toMatchObject({
+      code: 'invalid_input',
+    });
+    expect(written).toHaveLength(1);
+  });
+
+  test('refuses one that a third tenant put into a code of its own', async () => {
+    for (const inviter of ['thief', undefined])
+      await expect(takeVoucher(kube, 'rome', { tenant: 'bolt', key }, inviter)).rejects.toMatchObject({
+        code: 'invalid_input',
+        message: expect.stringContaining('its lock key is not taken'),
+      });
     expect(written).toHaveLength(1);
   });
 
@@ -50,12 +63,12 @@ describe('a cluster that takes a voucher', () => {
           : { spec: { keys: [{ key: 'of-the-real-bolt' }, { key }] } },
     } as unknown as KubeClient;
     const other = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
-    await expect(takeVoucher(trusting, 'rome', { tenant: 'bolt', key: other })).rejects.toMatchObject({
+    await expect(takeVoucher(trusting, 'rome', { tenant: 'bolt', key: other }, 'bolt')).rejects.toMatchObject({
       code: 'invalid_input',
       message: expect.stringContaining('another lock key'),
     });
     expect(written).toHaveLength(1);
-    await takeVoucher(trusting, 'rome', { tenant: 'bolt', key });
+    await takeVoucher(trusting, 'rome', { tenant: 'bolt', key }, 'bolt');
     expect(written).toHaveLength(2);
   });
 });

@@ -1,4 +1,4 @@
-/** What goes into the agent's image: Node 24, the bundle, the network tools and the shared libraries that those link to. */
+/** What goes into the agent's image: Node 24, the bundle, rsync, the network tools and the shared libraries that those link to. */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type DebianPackageFiles, type DebianTree, findInTree } from '#scripts/setup/debian-tree.ts';
@@ -19,6 +19,7 @@ const tools: readonly { readonly name: string; readonly from: string }[] = [
   { name: 'conntrack', from: 'conntrack' },
   { name: 'sysctl', from: 'procps' },
   { name: 'sleep', from: 'coreutils' },
+  { name: 'rsync', from: 'rsync' },
 ];
 /** What the image takes files from; Node links to the C++ library. */
 export const imagePackages: readonly string[] = [

@@ -26,6 +26,8 @@ export const testbedPackages: readonly DebianPackage[] = [
   // check the completion scripts
   { name: 'zsh', proof: 'zsh' },
   { name: 'fish', proof: 'fish' },
+  // runs the health checks for Argo CD
+  { name: 'lua5.1', proof: 'lua5.1' },
 ];
 
 /** For tests of metrics; the demo needs none. */

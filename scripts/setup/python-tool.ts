@@ -26,6 +26,12 @@ interface Program {
 export const cfnLint: Program = { name: 'cfn-lint', version: '1.58.0', command: 'cfn-lint' };
 /** Generates requests from an OpenAPI document and holds the answers against it. */
 export const schemathesis: Program = { name: 'schemathesis', version: '4.32.5', command: 'schemathesis' };
+/** Writes a Python package that sends the requests of an OpenAPI document. */
+export const openApiPythonClient: Program = {
+  name: 'openapi-python-client',
+  version: '0.29.1',
+  command: 'openapi-python-client',
+};
 
 const installMs = 600_000;
 

@@ -109,6 +109,8 @@ export const isthmusLabel = {
   credentialOf: 'isthmus.dev/credential-of',
   /** On local pods that wait behind our scheduling gate until their namespace is offloaded. */
   gated: 'isthmus.dev/waiting-for-offloading',
+  /** On local pods that wait behind our scheduling gate until the volume of a claim of theirs has been moved. */
+  waitsForMove: 'isthmus.dev/waiting-for-volume-move',
 } as const;
 /** Scheduling gate of local pods that may run on virtual nodes only, until a provider has their namespace. */
 export const offloadingGate = 'isthmus.dev/offloading';

@@ -34,7 +34,20 @@ export const storageAnnotation = {
   remoteAccessModes: 'liqo.io/remote-access-modes',
   /** On a claim of the consumer, `true`: another component keeps a claim of this name at the provider; pods that use it may run there. */
   externalClaim: 'isthmus.dev/external-claim',
+  /** On a claim of the consumer: its volume is being moved, pods that use it wait behind `moveGate`. */
+  moving: 'isthmus.dev/volume-move',
+  /** On a claim of the consumer: the claim whose volume it is to become; the claim at the provider is named after that one. */
+  standsFor: 'isthmus.dev/stands-for',
+  /** On a PV of the consumer: UID that the real claim behind it names while the PV goes from one claim to another. */
+  realClaimUid: 'isthmus.dev/real-claim-uid',
 } as const;
+
+/** Scheduling gate of pods whose claim is about to get another volume. */
+export const moveGate = 'isthmus.dev/volume-move';
+/** On a claim that is about to get another volume, and on the VolumeMove itself. */
+export const moveFinalizer = 'isthmus.dev/volume-move';
+/** On pods that copy a volume: name of the VolumeMove. */
+export const moverLabel = 'isthmus.dev/mover-of';
 
 /** Values of `storageAnnotation.data`. Without it data is kept, however the claim ends. */
 export const storageData = { delete: 'delete' } as const;

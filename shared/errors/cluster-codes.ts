@@ -154,6 +154,20 @@ export const clusterCodes = {
     cause: 'the Kubernetes API server refused the credentials',
     remedy: 'renew the kubeconfig',
   },
+  move_refused: {
+    http: 409,
+    retry: false,
+    exit: 6,
+    cause: 'the volume cannot be moved as asked; nothing was changed',
+    remedy: 'do what the message says, and ask again',
+  },
+  move_failed: {
+    http: 409,
+    retry: true,
+    exit: 7,
+    cause: 'a move did not come to its end; the claim has the volume that it had',
+    remedy: 'remove the cause that the message names, and move again',
+  },
   kube_forbidden: {
     http: 502,
     retry: false,

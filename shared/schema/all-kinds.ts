@@ -6,6 +6,7 @@ import { peeringLocks } from './isthmus/peering-lock.ts';
 import { peeringPolicies } from './isthmus/peering-policy.ts';
 import { retainedVolumes } from './isthmus/retained-volume.ts';
 import { trustedPeers } from './isthmus/trusted-peer.ts';
+import { volumeMoves } from './isthmus/volume-move.ts';
 import { configurations } from './liqo/configuration.ts';
 import { connections } from './liqo/connection.ts';
 import { firewallConfigurations } from './liqo/firewall-configuration.ts';
@@ -41,6 +42,7 @@ export const allKinds: readonly KindDefinition[] = [
   trustedPeers,
   peeringLocks,
   retainedVolumes,
+  volumeMoves,
   foreignClusters,
   tenants,
   identities,

@@ -128,7 +128,7 @@ describe('the walks', () => {
   const walks = walksIn(read(mapPage));
   const roomOf = (file: string, among: readonly string[]) => among.find((room) => file.startsWith(`${room}/`));
 
-  test('are those of a pod, a claim, a request, a packet and a document', () => expect(walks.length).toBe(5));
+  test('are those of a pod, a claim, a volume, a request, a packet and a document', () => expect(walks.length).toBe(6));
 
   test.each(walks)('$title visits the rooms that it names and no other', ({ count, rooms: named, files }) => {
     expect(files.length).toBeGreaterThan(10);

@@ -7,7 +7,6 @@ import { type Broker, startBroker } from '#functions/local/broker.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { ensurePythonTool, type PythonTool, schemathesis } from '#scripts/setup/python-tool.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { countOf } from '#test/harness/cases.ts';
 import { run } from '#test/harness/program.ts';
 
 const seed = process.env.ISTHMUS_SEED ?? '20261121';
@@ -55,11 +54,11 @@ test.each<Caller>([
     });
     try {
       const args = ['run', `${broker.url}/v1/openapi.json`, `--tls-verify=${broker.caFile}`, '--seed', seed];
-      const amount = ['--max-examples', String(countOf(12, 4)), '--generation-database', 'none', ...paths];
+      const amount = ['--max-examples', '12', '--generation-database', 'none', ...paths];
       const { code, stdout, stderr } = await run(
         'python3',
         [tool.program, ...args, ...amount, '-H', `Authorization: Bearer ${key(broker)}`],
-        { cwd: dir, env: tool.env, timeoutMs: 170_000 },
+        { cwd: dir, env: tool.env, timeoutMs: 600_000 },
       );
       expect(code, `seed ${seed}\n${stdout.slice(-12_000)}${stderr}`).toBe(0);
       expect(Number(/(\d+) generated/.exec(stdout)?.[1])).toBeGreaterThan(100);
@@ -67,5 +66,5 @@ test.each<Caller>([
       await broker.close();
     }
   },
-  180_000,
+  660_000,
 );

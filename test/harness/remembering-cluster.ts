@@ -114,6 +114,12 @@ export class RememberingCluster {
         const at = keyOf(object.kind, refOf(object));
         if (options.subresource === undefined) this.applied.add(at);
         this.#appliers.set(at, new Set([...(this.#appliers.get(at) ?? []), options.fieldManager]));
+        const before = this.#objects.get(at);
+        // What its writer no longer says is gone.
+        if (options.subresource === 'status' && before !== undefined) {
+          const { status: _, ...rest } = before;
+          this.#objects.set(at, rest as Loose);
+        }
         this.put(object);
         return object;
       },

@@ -60,7 +60,7 @@ export async function connectCluster(
   pids: ReadonlyMap<string, number>,
 ): Promise<void> {
   const outside = ['-n', internetName(slot)];
-  const wires = cluster.nodes.flatMap((node) => [
+  const interfaces = cluster.nodes.flatMap((node) => [
     `link add ${node.link} type veth peer name eth0 address ${macOf(`${slot}-${cluster.name}-${node.name} eth0`)} netns ${pids.get(node.name)}`,
     `link set ${node.link} master ${cluster.bridge} up`,
   ]);
@@ -68,7 +68,7 @@ export async function connectCluster(
     `link add ${cluster.bridge} address ${macOf(`${slot}-${cluster.name} bridge`)} type bridge`,
     `addr add ${cluster.gateway}/24 dev ${cluster.bridge}`,
     `link set ${cluster.bridge} up`,
-    ...wires,
+    ...interfaces,
   ]);
   await Promise.all(cluster.nodes.map((node) => configureNode(cluster, node, pids.get(node.name) ?? 0)));
 }

@@ -77,7 +77,11 @@ const policies = {
 } as unknown as Cache<PeeringPolicy>;
 
 /** What it asks and decides has tests of its own. */
-const believing: PeerTrust = { check: async () => undefined, announcements: () => () => undefined };
+const believing: PeerTrust = {
+  check: async () => undefined,
+  takenBack: async () => false,
+  announcements: () => () => undefined,
+};
 
 const namespace = 'liqo-tenant-milan';
 const manifests: KubeManifest[] = [

@@ -88,12 +88,14 @@ export function createDesiredState({
   const carried = new Map<string, readonly LiveObject[]>();
   /** Present sets of which nothing may be applied at present: no other set leaves anything to them. */
   const held = new Set<string>();
+  /** Present sets of which nothing is left that was applied under a key that is not the peer's. */
+  const takenBack = new Set<string>();
   /** Identifiers of objects that have the label of a peering, and that no broker applied. */
   const spared = new Set<string>();
   let revision = 0;
 
   function forget(peering: string): void {
-    for (const book of [sets, progress, ended, endedHere, carried, held]) book.delete(peering);
+    for (const book of [sets, progress, ended, endedHere, carried, held, takenBack]) book.delete(peering);
   }
 
   function accept(answer: DesiredAnswer): readonly string[] {
@@ -114,11 +116,14 @@ export function createDesiredState({
   }
 
   /** The objects that other present sets want, and those of them that newer sets want: two peerings of a pair share a namespace and a link. */
-  function elsewhere(set: DesiredSet): Required<Pick<PlanInput, 'wantedElsewhere' | 'leftToOthers'>> {
+  function elsewhere(
+    set: DesiredSet,
+    counts: (other: DesiredSet) => boolean = () => true,
+  ): Required<Pick<PlanInput, 'wantedElsewhere' | 'leftToOthers'>> {
     const wanted = new Set<string>();
     const newer = new Set<string>();
     for (const other of sets.values()) {
-      if (other.peering === set.peering || other.state !== 'present') continue;
+      if (other.peering === set.peering || other.state !== 'present' || !counts(other)) continue;
       for (const manifest of other.objects) {
         for (const ref of [refText(manifest.kind, manifestRef(manifest)), ...derivedRefs(manifest)]) {
           wanted.add(ref);
@@ -172,6 +177,8 @@ export function createDesiredState({
     if (sets.get(peering) === set)
       hold(set, forbidden !== undefined || (untrusted !== undefined && untrusted.only === undefined));
     const live = liveOf(set);
+    if (untrusted?.takeBack) return takeBack(set, live, refusals, signal);
+    takenBack.delete(peering);
     const isEnded = endedHere.has(peering)
       ? set.state === 'present'
       : isEndedHere(set, live) || (await hasVanished(set, live, signal));
@@ -213,6 +220,38 @@ export function createDesiredState({
     // The refusal is in the report; the queue tries again with back-off.
     if (transient !== undefined) throw transient;
     return plan.waitingOn === undefined ? settled : waiting(plan.waitingOn, 5_000);
+  }
+
+  /** Removes what was applied of the peer, without waiting for the peer, in the order in which a peering ends. The report has why. */
+  async function takeBack(
+    set: DesiredSet,
+    live: readonly LiveObject[],
+    refusals: ObservedSet['refusals'],
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const isOfPeer = (other: DesiredSet) => other.peer === set.peer && other.state === 'present';
+    const ending: DesiredSet = { ...set, state: 'absent', peerDead: true, objects: [] };
+    const wantedElsewhere = elsewhere(set, (other) => !isOfPeer(other)).wantedElsewhere;
+    const plan = planSet({ set: ending, live, wantedElsewhere, refused: new Set(), hashOf: manifestHash });
+    if (plan.markPeerDead) await markPeerDead(set, signal);
+    for (const object of plan.remove) await removeOne(object, signal);
+    if (plan.remove.length > 0)
+      log.warn("what was applied under a key that is not the peer's is taken back", {
+        peering: set.peering,
+        peer: set.peer,
+        removed: plan.remove.length,
+      });
+    // Its carriers go by this hand and not by a user's.
+    carried.delete(set.peering);
+    progress.set(set.peering, { revision: progress.get(set.peering)?.revision ?? 0, refusals });
+    onProgress();
+    if (!plan.clean) return waiting(plan.waitingOn ?? 'the removal of what was applied', 1_000);
+    takenBack.add(set.peering);
+    const ofPeer = [...sets.values()].filter(isOfPeer);
+    if (!ofPeer.every(({ peering }) => takenBack.has(peering))) return settled;
+    // The cache of TrustedPeers has no event for this room's own write: the next pass finds the peer without a key.
+    if (await trust.takenBack(set.peer, signal)) for (const { peering } of ofPeer) again(peering);
+    return settled;
   }
 
   /** Why this cluster takes no word about the peer of a present set from the broker; undefined: it does. */

@@ -11,6 +11,7 @@ import {
   networkPort,
   networkType,
 } from '#shared/domain/network-keys.ts';
+import { isKeptFree } from '#shared/domain/node-taints.ts';
 import { addQuantities } from '#shared/domain/quantity.ts';
 import { type PeeringPolicy, peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { type TrustedPeer, trustedPeers } from '#shared/schema/isthmus/trusted-peer.ts';
@@ -86,7 +87,7 @@ export function createFacts({ cluster, agentVersion, apiServerUrl, apiServerCa }
       await Promise.all([nodeCache, policies, peers, networks, ips, templates].map((cache) => cache.synced(signal)));
     },
     read() {
-      const schedulable = nodeCache.list().filter((node) => !node.spec?.unschedulable);
+      const schedulable = nodeCache.list().filter((node) => !isKeptFree(node));
       return {
         agentVersion,
         protocolVersion,

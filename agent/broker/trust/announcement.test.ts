@@ -152,7 +152,7 @@ describe('the first key of a peer', () => {
     const modes: TrustMode[] = ['Lock'];
     expect(codeOf(input({ modes, known: by(4), locks, text }))).toBeUndefined();
     expect(codeOf(input({ modes, known: by(5), locks, text }))).toBe('peer_key_refused');
-    expect(codeOf(input({ modes, known: known({ ...other, trustedBy: 'FirstUse' }), locks, text }))).toBe(
+    expect(codeOf(input({ modes, known: known({ ...other, trustedBy: 'Object' }), locks, text }))).toBe(
       'peer_key_refused',
     );
     expect(codeOf(input({ modes: ['Object'], known: by(4), locks, text })), 'policies ask for no lock any more').toBe(

@@ -26,6 +26,8 @@ type Remembered = Omit<TrustedPeerStatus, 'conditions' | 'trustedSince'>;
 export interface Refused {
   readonly code: 'peer_unproven' | 'announcement_refused' | 'peer_key_refused' | 'consent_missing';
   readonly message: string;
+  /** What was applied of this peer was applied under a key that is not the peer's: it is removed. */
+  readonly takeBack?: true;
 }
 
 export interface TrustDecision {
@@ -36,6 +38,9 @@ export interface TrustDecision {
   readonly remember: Remembered;
 }
 
+/** As many as a TrustedPeer holds. */
+const mostRevoked = 16;
+
 type TrustedBy = NonNullable<TrustedPeerStatus['trustedBy']>;
 
 const refuse = (code: Refused['code'], message: string, remember: Remembered = {}): TrustDecision => ({
@@ -45,10 +50,13 @@ const refuse = (code: Refused['code'], message: string, remember: Remembered = {
 
 export function decideTrust(input: TrustInput): TrustDecision {
   const { set, known, modes } = input;
+  const announcement = set.announcement === undefined ? undefined : readAnnouncement(set.announcement);
+  const early = contradiction(input, announcement);
+  if (early !== undefined) return early;
   const isNamed = known?.spec?.fingerprint !== undefined || known?.status?.key !== undefined;
-  const consent = consentOf(input);
   if (modes.includes('Broker') && !isNamed) {
-    return consent.refused ? { refused: consent.refused, remember: {} } : { remember: consent.remember };
+    const { refused, remember } = consentOf(input, undefined);
+    return refused ? { refused, remember: {} } : { remember: { ...remember, tenant: statedTenant(input) } };
   }
   if (set.announcement === undefined) {
     return refuse(
@@ -56,7 +64,6 @@ export function decideTrust(input: TrustInput): TrustDecision {
       `waits for what ${set.peer} announces of itself: the broker has passed on nothing that ${set.peer} signed`,
     );
   }
-  const announcement = readAnnouncement(set.announcement);
   if (announcement === undefined)
     return refuse('announcement_refused', `the announcement of ${set.peer} is damaged, or its signature is not good`);
   const misdirected = misdirection(input, announcement);
@@ -71,6 +78,13 @@ export function decideTrust(input: TrustInput): TrustDecision {
       `the announcement of ${set.peer} is of ${timeOf(announcement.claims.at)}, and one of ${timeOf(last)} was accepted before`,
     );
   }
+  const { refused, isOtherKey, remember: agreed } = consentOf(input, announcement);
+  // What the administrator agreed to stays bound to the former key.
+  if (refused && isOtherKey) {
+    const { agreed: _, ...bound } = agreed;
+    return { refused, announcement, remember: { ...bound, offered: announcement.fingerprint } };
+  }
+  const { revoked } = known?.status ?? {};
   const remember: Remembered = {
     key: announcement.claims.key,
     fingerprint: announcement.fingerprint,
@@ -78,20 +92,92 @@ export function decideTrust(input: TrustInput): TrustDecision {
     trustedBy: trusted,
     announcedAt: announcement.claims.at,
     ...lockMemory(input, announcement),
+    ...(revoked === undefined ? {} : { revoked: revoked.filter((one) => one !== announcement.fingerprint) }),
+    ...agreed,
   };
-  if (consent.refused) return { refused: consent.refused, announcement, remember };
-  return { announcement, remember: { ...remember, ...consent.remember } };
+  return refused ? { refused, announcement, remember } : { announcement, remember };
+}
+
+const statedTenant = ({ set, self }: TrustInput): string => set.peerTenant ?? self.tenant;
+
+/** A name at the broker passes from one account to another when its cluster is removed and a new one enrolled. */
+function otherAccount(input: TrustInput): string | undefined {
+  const { set, known } = input;
+  const stated = statedTenant(input);
+  const agreed = known?.spec?.tenant;
+  if (agreed !== undefined)
+    return agreed === stated
+      ? undefined
+      : `the broker presents ${set.peer} as a cluster of account ${stated}; TrustedPeer ${set.peer} names account ${agreed}`;
+  const before = known?.status?.tenant;
+  return before === undefined || before === stated
+    ? undefined
+    : `${set.peer} was known as a cluster of account ${before} and now is of ${stated}; ${forget(set.peer)}`;
+}
+
+/** Why nothing may be applied regardless of what was announced: the account is another one, or the key by which the peer is known is not its own. */
+function contradiction(input: TrustInput, announcement: Announcement | undefined): TrustDecision | undefined {
+  const { set, known, modes } = input;
+  const { status = {}, spec } = known ?? {};
+  const { key, fingerprint: before, trustedBy: by, revoked = [] } = status;
+  const genuine =
+    announcement === undefined || misdirection(input, announcement) !== undefined ? undefined : announcement;
+  const presented = genuine?.fingerprint;
+  const isSuccessor = genuine !== undefined && key !== undefined && isSucceeded(keyFrom(key), genuine);
+  if (
+    spec?.fingerprint !== undefined &&
+    spec.fingerprint !== before &&
+    !(isSuccessor && presented === spec.fingerprint)
+  ) {
+    // A peer that the broker was believed about has no key here: what it presents is what it had.
+    const wrong = before ?? (status.agreed === undefined || presented === spec.fingerprint ? undefined : presented);
+    if (wrong !== undefined)
+      return takeBack(input, wrong, presented, `TrustedPeer ${set.peer} names ${spec.fingerprint}`);
+  }
+  const foreign = otherAccount(input);
+  if (foreign !== undefined) return refuse('peer_key_refused', foreign);
+  if (before === undefined || spec?.fingerprint !== undefined) return undefined;
+  if (revoked.includes(before)) return takeBack(input, before, presented, 'a lock key named another one');
+  const isLocked = modes.includes('Lock') && genuine !== undefined && lockTimeOf(input, genuine) !== undefined;
+  if (by !== 'FirstUse' || presented === before || isSuccessor || !isLocked) return undefined;
+  const account = statedTenant(input);
+  return takeBack(
+    input,
+    before,
+    presented,
+    `the broker had presented it first; a lock key of account ${account} signed ${presented}`,
+  );
+}
+
+function takeBack(
+  { set, known }: TrustInput,
+  wrong: string,
+  presented: string | undefined,
+  why: string,
+): TrustDecision {
+  return {
+    refused: {
+      code: 'peer_key_refused',
+      message: `key ${wrong} is not that of ${set.peer}: ${why}. What was applied under it is taken back; nothing is applied about ${set.peer} before that is done`,
+      takeBack: true,
+    },
+    remember: {
+      revoked: [...new Set([...(known?.status?.revoked ?? []), wrong])].slice(-mostRevoked),
+      ...(presented === undefined || presented === wrong ? {} : { offered: presented }),
+    },
+  };
 }
 
 const timeOf = (at: number): string => new Date(Math.min(at, 8.64e15)).toISOString();
 
-function misdirection({ set, self }: TrustInput, { claims }: Announcement): string | undefined {
+function misdirection(input: TrustInput, { claims }: Announcement): string | undefined {
+  const { set, self } = input;
   const { sender, receiver, tenant } = claims;
   // This cluster signs for any peer that the broker names: for its own name, too.
   if (sender === self.clusterId) return `the broker presents ${sender} as a peer of itself`;
   if (sender !== set.peer) return `the announcement is of ${sender}, accepted is that of ${set.peer}`;
   if (receiver !== self.clusterId) return `the announcement of ${sender} is for ${receiver}, not for ${self.clusterId}`;
-  const stated = set.peerTenant ?? self.tenant;
+  const stated = statedTenant(input);
   return tenant === stated
     ? undefined
     : `${sender} announces itself as a cluster of account ${tenant}, and the broker presents it as one of ${stated}`;
@@ -99,7 +185,7 @@ function misdirection({ set, self }: TrustInput, { claims }: Announcement): stri
 
 function trustedBy(input: TrustInput, announcement: Announcement): TrustedBy | TrustDecision {
   const { set, known, modes } = input;
-  const { fingerprint, claims } = announcement;
+  const { fingerprint } = announcement;
   const { status, spec } = known ?? {};
   const offered: Remembered = { offered: fingerprint };
   if (spec?.fingerprint !== undefined) {
@@ -114,13 +200,6 @@ function trustedBy(input: TrustInput, announcement: Announcement): TrustedBy | T
   if (status?.key !== undefined) {
     const former = keyFrom(status.key);
     const by = status.trustedBy ?? 'FirstUse';
-    if (status.tenant !== undefined && status.tenant !== claims.tenant) {
-      return refuse(
-        'peer_key_refused',
-        `${set.peer} was known as a cluster of account ${status.tenant} and now is of ${claims.tenant}; ${forget(set.peer)}`,
-        offered,
-      );
-    }
     if (former !== undefined && fingerprintOf(former) === fingerprint) return by;
     if (isSucceeded(former, announcement)) return by;
     // A key that the lock vouches for takes the place of one that it vouched for earlier: its administrators set up the cluster again.
@@ -129,6 +208,13 @@ function trustedBy(input: TrustInput, announcement: Announcement): TrustedBy | T
     return refuse(
       'peer_key_refused',
       `${set.peer} is known by key ${status.fingerprint} and is now presented with ${fingerprint}; if its administrator confirms that key: ${agree(set.peer, fingerprint)}`,
+      offered,
+    );
+  }
+  if (status?.revoked?.includes(fingerprint)) {
+    return refuse(
+      'peer_key_refused',
+      `${set.peer} is presented with key ${fingerprint}, which was revoked here; if its administrator confirms that key after all: ${agree(set.peer, fingerprint)}`,
       offered,
     );
   }
@@ -183,21 +269,50 @@ function keyFrom(der: string): KeyObject | undefined {
   }
 }
 
-function consentOf({
-  set,
-  known,
-  accepts,
-}: TrustInput): Pick<TrustDecision, 'refused'> & { readonly remember: Remembered } {
-  const agreed = known?.status?.agreed ?? [];
-  if (agreed.includes(set.role)) return { remember: {} };
-  if (accepts || known?.spec?.consent?.includes(set.role))
-    return { remember: { agreed: [...agreed, set.role].sort() } };
+/**
+ * Consent is bound to a key: what was agreed to under one is not agreed to under another, unless the former key signed that, an administrator named
+ * it, or a policy accepts any peer that it trusts. `announcement` is of a trusted key; undefined: no key is asked for.
+ */
+function consentOf(
+  input: TrustInput,
+  announcement: Announcement | undefined,
+): Pick<TrustDecision, 'refused' | 'remember'> & { readonly isOtherKey: boolean } {
+  const { set, known, accepts } = input;
+  const { status = {}, spec = {} } = known ?? {};
+  const presented = announcement?.fingerprint;
+  const isOtherKey =
+    announcement !== undefined &&
+    status.key !== undefined &&
+    status.fingerprint !== presented &&
+    !isSucceeded(keyFrom(status.key), announcement);
+  const agreed = isOtherKey ? [] : (status.agreed ?? []);
+  const consentKey = consentKeyOf(input, presented, isOtherKey);
+  const remember: Remembered = {
+    ...(consentKey === undefined ? {} : { consentKey }),
+    ...(isOtherKey ? { agreed } : {}),
+  };
+  if (agreed.includes(set.role)) return { remember, isOtherKey };
+  const isAsked = spec.consent?.includes(set.role) === true;
+  if (accepts || (isAsked && consentKey === presented))
+    return { remember: { ...remember, agreed: [...agreed, set.role].sort() }, isOtherKey };
   const role = set.role === 'consumer' ? 'consumer of' : 'provider for';
+  const patch = JSON.stringify({ spec: { ...(isAsked ? { fingerprint: presented } : {}), consent: [set.role] } });
+  const why = isAsked ? `, which it agreed to with key ${consentKey} and not with ${presented}` : '';
   return {
-    remember: {},
+    remember,
+    isOtherKey,
     refused: {
       code: 'consent_missing',
-      message: `waits for an administrator of this cluster to agree to be ${role} ${set.peer}: kubectl patch trustedpeer ${set.peer} --type merge -p '{"spec":{"consent":["${set.role}"]}}'`,
+      message: `waits for an administrator of this cluster to agree to be ${role} ${set.peer}${why}: kubectl patch trustedpeer ${set.peer} --type merge -p '${patch}'`,
     },
   };
+}
+
+/** For which key spec.consent counts; undefined: there is none, or no key is asked for. */
+function consentKeyOf({ known }: TrustInput, presented: string | undefined, isOtherKey: boolean): string | undefined {
+  const { status = {}, spec = {} } = known ?? {};
+  if (presented === undefined || spec.consent === undefined) return undefined;
+  if (spec.fingerprint === presented) return presented;
+  if (status.consentKey === undefined) return isOtherKey ? status.fingerprint : presented;
+  return status.consentKey === status.fingerprint && !isOtherKey ? presented : status.consentKey;
 }

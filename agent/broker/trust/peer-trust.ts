@@ -28,6 +28,8 @@ export interface Distrust extends Refused {
 export interface PeerTrust {
   /** Why nothing of the set may be applied, or not yet a part of it; undefined: all of it may. Remembers what it decides. */
   check(set: DesiredSet, question: TrustQuestion, signal: AbortSignal): Promise<Distrust | undefined>;
+  /** Nothing is left of what was applied under a key that `check` had taken back: the peer is one without a known key. Whether that is news. */
+  takenBack(peer: string, signal: AbortSignal): Promise<boolean>;
   /** What this cluster says of itself at present, to each of many peers. */
   announcements(): (peer: string, wireGuardKey: string | undefined) => string | undefined;
 }
@@ -148,7 +150,28 @@ export function createPeerTrust(deps: PeerTrustDeps): PeerTrustSource {
     return { code: 'peer_unproven', message: early.message, only: faults.map(({ manifest }) => manifest) };
   }
 
+  async function takenBack(peer: string, signal: AbortSignal): Promise<boolean> {
+    const known = await cluster.api.get(trustedPeers, { name: peer }, signal);
+    if (known?.status?.key === undefined && known?.status?.agreed === undefined) return false;
+    const { conditions, revoked, consentKey, offered } = known.status;
+    const left = {
+      ...(conditions && { conditions }),
+      ...(revoked && { revoked }),
+      ...(consentKey && { consentKey }),
+      ...(offered && { offered }),
+    };
+    await remember(peer, known, left, signal);
+    return true;
+  }
+
   return {
+    async takenBack(peer, signal) {
+      let isNews = false;
+      await mutex.run(peer, signal, async () => {
+        isNews = await takenBack(peer, signal);
+      });
+      return isNews;
+    },
     async ready(signal) {
       await Promise.all([cache.synced(signal), locks.synced(signal)]);
     },

@@ -63,6 +63,10 @@ export function termsFor(policies: readonly PeeringPolicy[], consumer: string): 
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
+/** Keys of taints that the consumer's pods may tolerate; `*` ends a prefix. */
+export const toleratedTaints = (policies: readonly PeeringPolicy[], consumer: string): readonly string[] =>
+  termsFor(policies, consumer).find(([, { guests }]) => guests?.tolerations != null)?.[1].guests?.tolerations ?? [];
+
 /** What a cluster without any PeeringPolicy offers: as a policy that says nothing else. */
 const unsaid: ProviderTerms = {
   enabled: true,

@@ -37,7 +37,7 @@ import { certificateSeconds, type PeeringDeps } from '../model/deps.ts';
 import { ensureCredential, heldCredential } from '../tenant/issue-credential.ts';
 import { certificateSecretName, type Holder } from '../tenant/issued-certificate.ts';
 import { cordonOf, drainOf, endDrain } from './drain.ts';
-import { decideGrant, defaultNodeResources, type Grant, isDefaultClass } from './grant.ts';
+import { decideGrant, defaultNodeResources, type Grant, isDefaultClass, toleratedTaints } from './grant.ts';
 import { leftBehind, placedPods, trackUsage } from './own-usage.ts';
 import { providerConditions, supplyOf } from './provider-state.ts';
 import { growAfterMs } from './share.ts';
@@ -149,7 +149,12 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
         {},
       );
     const current = grantedTo(slice);
-    const { lookAgainMs: ofNodes, ...supply } = supplyOf(nodeCache.list(), usage.own, clock.now());
+    const { lookAgainMs: ofNodes, ...supply } = supplyOf(
+      nodeCache.list(),
+      usage.own,
+      clock.now(),
+      toleratedTaints(policies.list(), consumer),
+    );
     const holdMs = (shrunkAt.get(slice.metadata.uid ?? '') ?? Number.NEGATIVE_INFINITY) + growAfterMs - clock.now();
     const grant = decideGrant({
       consumer,
@@ -282,7 +287,11 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
       grant,
       storageClasses: offerTo(consumer),
       nodeLabels: { ...config.clusterLabels, ...platformOf(nodeCache.list()) },
-      nodeConditions: providerConditions(nodeCache.list(), cordonOf(slice, tenant)),
+      nodeConditions: providerConditions(
+        nodeCache.list(),
+        cordonOf(slice, tenant),
+        toleratedTaints(policies.list(), consumer),
+      ),
       drained: drainOf(slice) !== undefined,
       nowMs: clock.now(),
     };

@@ -43,6 +43,26 @@ test('capacity is the sum over the nodes that are ready and take pods, less what
   expect(lasting).toEqual(ready);
 });
 
+test('nodes that an administrator keeps free by a taint are no capacity, except for consumers whose pods may tolerate it', () => {
+  const tainted = (name: string, key: string, effect: string) =>
+    node(name, { Ready: 'True' }, { spec: { taints: [{ key, effect }] } });
+  const nodes = [
+    good('a'),
+    tainted('control', 'node-role.kubernetes.io/control-plane', 'NoSchedule'),
+    tainted('gpu', 'example.dev/gpu', 'NoExecute'),
+    tainted('soft', 'example.dev/soft', 'PreferNoSchedule'),
+    tainted('pressed', 'node.kubernetes.io/memory-pressure', 'NoSchedule'),
+  ];
+  const cpus = (tolerated?: string[]) => supplyOf(nodes, nothing, nowMs, tolerated);
+  expect(cpus().ready.allocatable.cpu).toBe(amountsOf({ cpu: '12' }).cpu);
+  expect(cpus().lasting).toEqual(cpus().ready);
+  expect(cpus(['example.dev/*']).ready.allocatable.cpu).toBe(amountsOf({ cpu: '16' }).cpu);
+  expect(cpus(['*']).ready.allocatable.cpu).toBe(amountsOf({ cpu: '20' }).cpu);
+  expect(status([tainted('gpu', 'example.dev/gpu', 'NoSchedule'), node('b', { Ready: 'False' })], 'Ready')).toBe(
+    'False',
+  );
+});
+
 test('a node that was lost within five minutes still lasts, and is looked at again when those are over', () => {
   const soon = supplyOf([good('a'), lostFor(60_000)], nothing, nowMs);
   expect(soon).toMatchObject({

@@ -1,5 +1,6 @@
 /** What a provider says about the nodes behind a slice: how much they can take, how they are, and whether new pods are welcome. Pure. */
 import type { Node } from '#shared/domain/kube-object.ts';
+import { isKeptFree } from '#shared/domain/node-taints.ts';
 import { type Amounts, addAmounts, amountsOf } from '#shared/domain/pod-resources.ts';
 import type { Resources } from '#shared/domain/quantity.ts';
 import type { ProviderCondition } from '#shared/schema/liqo/resource-slice.ts';
@@ -7,8 +8,6 @@ import type { Supply } from './share.ts';
 
 const has = (node: Node, type: string): boolean =>
   node.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false;
-const takesPods = (node: Node): boolean => node.spec?.unschedulable !== true;
-
 /** A node that is lost for longer is not counted any more. */
 const lostForMs = 5 * 60_000;
 
@@ -18,13 +17,17 @@ function lostAtMs(node: Node): number | undefined {
   return ready === undefined || ready.status === 'True' ? undefined : Date.parse(ready.lastTransitionTime ?? '');
 }
 
-/** What nodes can take, and what the cluster's own pods on them request. `lookAgainMs`: when that changes by time alone. */
+/**
+ * What nodes can take, and what the cluster's own pods on them request. `tolerated`: keys of taints that the pods of this consumer may tolerate.
+ * `lookAgainMs`: when that changes by time alone.
+ */
 export function supplyOf(
   nodes: readonly Node[],
   usage: (node: string) => Amounts,
   nowMs: number,
+  tolerated: readonly string[] = [],
 ): Supply & { readonly lookAgainMs?: number } {
-  const usable = nodes.filter(takesPods);
+  const usable = nodes.filter((node) => !isKeptFree(node, tolerated));
   const lost = usable.flatMap((node) => {
     const left = (lostAtMs(node) ?? Number.NEGATIVE_INFINITY) + lostForMs - nowMs;
     return left > 0 ? [{ node, left }] : [];
@@ -44,8 +47,12 @@ export function supplyOf(
 const pressures = ['MemoryPressure', 'DiskPressure', 'PIDPressure'] as const;
 
 /** Nothing about nodes where there are none (yet). */
-export function providerConditions(nodes: readonly Node[], cordoned: string | undefined): ProviderCondition[] {
-  const usable = nodes.filter(takesPods);
+export function providerConditions(
+  nodes: readonly Node[],
+  cordoned: string | undefined,
+  tolerated: readonly string[] = [],
+): ProviderCondition[] {
+  const usable = nodes.filter((node) => !isKeptFree(node, tolerated));
   const ready = usable.filter((node) => has(node, 'Ready'));
   const conditions: ProviderCondition[] = [];
   if (nodes.length > 0) {

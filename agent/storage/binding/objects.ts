@@ -7,6 +7,7 @@ import {
   type ReclaimPolicy,
   type RemoteClaim,
   remoteVolumeDriver,
+  storageAnnotation,
   storageNamespace,
   volumeFinalizer,
   volumeHandle,
@@ -72,7 +73,8 @@ const suffixLength = 8;
 /** In the order of preference: the second when an earlier claim of this name has left its volume there. */
 export function remoteNames({ metadata }: Claim): readonly [string, string] {
   const suffix = `-${(metadata.uid ?? '').replaceAll('-', '').slice(0, suffixLength)}`;
-  return [metadata.name, `${metadata.name.slice(0, longestName - suffix.length)}${suffix}`];
+  const name = metadata.annotations?.[storageAnnotation.standsFor] ?? metadata.name;
+  return [name, `${name.slice(0, longestName - suffix.length)}${suffix}`];
 }
 
 /** What binds a claim here says nothing there; `liqo.io/` is between this cluster and its users. */

@@ -103,5 +103,9 @@ function leanVolume(volume: PersistentVolume): PersistentVolume {
   };
 }
 
+const byHandle = (volume: PersistentVolume): readonly string[] => [volume.spec?.csi?.volumeHandle ?? ''];
+const volumeIndexes = { handle: byHandle };
+
+/** Index: `handle`, of volumes at providers. */
 export const allVolumes = (caches: Caches): Cache<PersistentVolume> =>
-  caches.cache(persistentVolumes, { transform: leanVolume });
+  caches.cache(persistentVolumes, { transform: leanVolume, indexes: volumeIndexes });

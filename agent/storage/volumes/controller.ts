@@ -13,7 +13,14 @@ import {
 import { type Node, refOf } from '#shared/domain/kube-object.ts';
 import { annotation } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
-import { homeClaimOf, type RemoteClaim, storageNamespace, volumeFinalizer } from '#shared/domain/storage-keys.ts';
+import {
+  homeClaimOf,
+  type RemoteClaim,
+  storageAnnotation,
+  storageNamespace,
+  volumeFinalizer,
+  volumeHandle,
+} from '#shared/domain/storage-keys.ts';
 import { unreachable } from '#shared/domain/unreachable.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
@@ -49,9 +56,11 @@ export function createVolumeController(deps: VolumeDeps): Controller {
     isOurVolume({ metadata, ...rest }) ? [metadata.name] : [];
   const at = (provider: string | undefined): string[] =>
     volumes.list().flatMap((volume) => (remoteOf(volume)?.provider === provider ? ours(volume) : []));
-  const behind = (claim: Claim): string[] => {
-    const home = homeClaimOf(claim.metadata.annotations);
-    return home ? [volumeNameOf(home.uid)] : [];
+  /** A volume that was moved has another claim than the one that it was made for, so the real claim's own name leads to it. */
+  const behind = ({ metadata }: Claim, provider: string | undefined): string[] => {
+    const { namespace = '', name } = metadata;
+    if (provider === undefined) return [volumeNameOf(name)];
+    return volumes.byIndex('handle', volumeHandle({ provider, namespace, name })).map((volume) => volume.metadata.name);
   };
 
   const controller = createController(
@@ -65,9 +74,9 @@ export function createVolumeController(deps: VolumeDeps): Controller {
           return namespace === storageNamespace && name ? [volumeNameOf(name)] : [];
         }),
         watch(claims, (claim) => {
-          const { namespace, uid } = claim.metadata;
-          if (namespace === storageNamespace) return behind(claim);
-          return uid !== undefined && claim.spec?.volumeName === volumeNameOf(uid) ? [volumeNameOf(uid)] : [];
+          if (claim.metadata.namespace === storageNamespace) return behind(claim, undefined);
+          const bound = volumes.get({ name: claim.spec?.volumeName ?? '' });
+          return bound ? ours(bound) : [];
         }),
         watch(nodeCache, (node) => at(peerOf(node))),
         watch(virtual, ({ spec }) => at(spec.clusterID)),
@@ -86,7 +95,7 @@ export function createVolumeController(deps: VolumeDeps): Controller {
     const home = found?.metadata.uid === claimRef?.uid ? found : undefined;
     const remote = remoteOf(volume);
     const real = remote
-      ? await realAt(remote, claimRef?.namespace ?? '', claimRef?.uid, signal)
+      ? await realAt(remote, claimRef?.namespace ?? '', whomFor(volume), signal)
       : await realHere(key, signal);
     const behindIt = !remote && real.kind === 'there' ? real.object.spec?.volumeName : undefined;
     const source = behindIt ? volumes.get({ name: behindIt }) : undefined;
@@ -100,6 +109,14 @@ export function createVolumeController(deps: VolumeDeps): Controller {
     return settled;
   }
 
+  /** UIDs that the real claim may name: while a volume goes from one claim to another, that of the earlier one, too. */
+  const whomFor = ({ metadata, spec }: PersistentVolume): readonly (string | undefined)[] => [
+    spec?.claimRef?.uid,
+    ...(metadata.annotations?.[storageAnnotation.realClaimUid]
+      ? [metadata.annotations[storageAnnotation.realClaimUid]]
+      : []),
+  ];
+
   async function realHere(name: string, signal: AbortSignal): Promise<RealClaim> {
     const ref = { namespace: storageNamespace, name: claimUidOf(name) };
     const object = claims.get(ref) ?? (await api.get(persistentVolumeClaims, ref, signal));
@@ -109,7 +126,7 @@ export function createVolumeController(deps: VolumeDeps): Controller {
   async function realAt(
     { provider, namespace, name }: RemoteClaim,
     local: string,
-    uid: string | undefined,
+    whom: readonly (string | undefined)[],
     signal: AbortSignal,
   ): Promise<RealClaim> {
     const over = endOf(provider);
@@ -127,7 +144,7 @@ export function createVolumeController(deps: VolumeDeps): Controller {
     peer.watch(local, namespace);
     const object = await peer.find(local, { namespace, name }, signal);
     const home = homeClaimOf(object?.metadata.annotations);
-    if (object && home?.uid === uid) return { kind: 'there', object };
+    if (object && whom.includes(home?.uid)) return { kind: 'there', object };
     return { kind: 'gone', why: object ? 'another claim has its name' : `cluster ${provider} does not have it` };
   }
 
@@ -257,7 +274,7 @@ export function createVolumeController(deps: VolumeDeps): Controller {
         for (const key of keys) controller.enqueue(key);
       };
       const unsubscribe = providers.subscribe({
-        claim: (claim) => look(behind(claim)),
+        claim: (claim, provider) => look(behind(claim, provider)),
         moved: (provider) => look(at(provider)),
       });
       try {

@@ -61,6 +61,12 @@ describe('the end of a volume', () => {
     { when: 'its claim is gone', of: over(), real: claim(), does: ['mark', 'erase'] },
     { when: 'that is marked already', of: over(), real: claim(marked), does: ['erase'] },
     {
+      when: 'it was retained for a while',
+      of: over(),
+      real: claim({ annotations: { ...marked.annotations, 'isthmus.dev/reclaim-policy': 'Retain' } }),
+      does: ['mark', 'erase'],
+    },
+    {
       when: 'the real claim is going',
       of: over(),
       real: claim({ ...marked, deletionTimestamp: 'now' }),

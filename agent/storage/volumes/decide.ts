@@ -76,8 +76,9 @@ function ending({ real }: Observed): readonly Action[] {
       const { object } = real;
       const at = `${object.metadata.namespace}/${object.metadata.name}`;
       if (object.metadata.deletionTimestamp !== undefined) return [{ do: 'wait', on: `the real claim ${at} to go` }];
-      const marks = { [storageAnnotation.data]: storageData.delete };
-      const isMarked = object.metadata.annotations?.[storageAnnotation.data] === storageData.delete;
+      // A volume that was retained for a while says so no more.
+      const marks = { [storageAnnotation.data]: storageData.delete, [storageAnnotation.reclaimPolicy]: 'Delete' };
+      const isMarked = Object.entries(marks).every(([key, value]) => object.metadata.annotations?.[key] === value);
       return [
         ...(isMarked ? [] : [{ do: 'mark', claim: object, annotations: marks } as const]),
         { do: 'erase', claim: object },

@@ -81,5 +81,9 @@ export const GuestPolicy = z.object({
     .boolean()
     .optional()
     .describe('Whether their Services may ask for an address by loadBalancerIP; default false.'),
+  loadBalancerClasses: list.describe('Values of loadBalancerClass on their Services; default none; `*` ends a prefix.'),
+  externalNames: list.describe(
+    'Names to which their Services of type ExternalName may lead; default none, so no such Service. `*.` begins a domain. Unsafe: `*`.',
+  ),
 });
 export type GuestPolicy = z.infer<typeof GuestPolicy>;

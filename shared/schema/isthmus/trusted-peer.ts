@@ -14,11 +14,19 @@ const TrustedPeerSpec = z.object({
   fingerprint: Fingerprint.optional().describe(
     'Key of that cluster, to which an administrator agrees. Absent: its first key is trusted as spec.trust of the PeeringPolicy says.',
   ),
+  tenant: z
+    .string()
+    .min(1)
+    .max(63)
+    .optional()
+    .describe(
+      'Account of that cluster at the broker; a cluster of that name of another account is refused. Absent: the account that it had first.',
+    ),
   consent: z
     .array(PeeringRole)
     .optional()
     .describe(
-      'Roles of this cluster in peerings with that cluster to which an administrator agrees; needed where no PeeringPolicy has autoAccept.',
+      'Roles of this cluster in peerings with that cluster to which an administrator agrees; needed where no PeeringPolicy has autoAccept. Counts for the key that is known when it is read: for another one, name that in fingerprint.',
     ),
 });
 type TrustedPeerSpec = z.infer<typeof TrustedPeerSpec>;
@@ -26,7 +34,10 @@ type TrustedPeerSpec = z.infer<typeof TrustedPeerSpec>;
 const TrustedPeerStatus = z.object({
   key: Bytes.optional().describe('SubjectPublicKeyInfo (DER) of the key by which this cluster knows that cluster.'),
   fingerprint: Fingerprint.optional().describe('Of that key.'),
-  tenant: z.string().optional().describe('Account of that cluster at the broker, as it signed it.'),
+  tenant: z
+    .string()
+    .optional()
+    .describe('Account of that cluster at the broker, as it signed it; with firstKey Broker, as the broker says.'),
   trustedBy: z
     .enum(['Lock', 'Object', 'FirstUse'])
     .optional()
@@ -49,7 +60,17 @@ const TrustedPeerStatus = z.object({
   agreed: z
     .array(PeeringRole)
     .optional()
-    .describe('Roles that were agreed to once: they stay agreed to when a policy changes.'),
+    .describe('Roles that were agreed to once with that key: they stay agreed to when a policy changes.'),
+  consentKey: Fingerprint.optional().describe(
+    'Key for which spec.consent counts: the one that was known when it was read first, its successors, or the one in spec.fingerprint.',
+  ),
+  revoked: z
+    .array(Fingerprint)
+    .max(16)
+    .optional()
+    .describe(
+      'Keys that were taken for those of that cluster until an administrator or a lock named another one. What was applied under them is taken back; only spec.fingerprint makes one trusted again.',
+    ),
   offered: Fingerprint.optional().describe(
     'Key with which the broker presents that cluster, and which is not trusted.',
   ),

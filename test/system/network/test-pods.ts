@@ -43,7 +43,7 @@ function processOf(podUid: string): number {
   return Number(found);
 }
 
-/** What the kernel of a node has besides the pods' cables: devices, policy rules, routes of every table, nft tables with what is in ours. */
+/** What the kernel of a node has besides the veth pairs of pods: devices, policy rules, routes of every table, nft tables with what is in ours. */
 async function kernelState({ netns }: Place): Promise<string> {
   const json = async <T>(...args: string[]): Promise<T> => JSON.parse(await netns.exec('ip', '-j', ...args)) as T;
   const links = await json<{ ifname: string }[]>('link');

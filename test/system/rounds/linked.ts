@@ -1,6 +1,6 @@
 /**
  * What the kernels of two linked clusters have, in every node and every gateway pod, with placeholders for values that are granted or drawn each time:
- * addresses of pods and of the overlay, external addresses, network identifiers, cables and their MACs.
+ * addresses of pods and of the overlay, external addresses, network identifiers, interfaces and their MACs.
  */
 import type { KubeApi } from '#kube/model/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';

@@ -18,6 +18,7 @@ import { removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { type ClusterName, consumer, isReady, patience, provider, reported, type Stage } from '../world/stage.ts';
 import { container, pod } from '../world/workloads.ts';
+import { describeMoves } from './moves.ts';
 import { claim, data, genuine, on, openStorageStage, reader, shop, shopThere, writer } from './storage-stage.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-under-test') };
@@ -253,6 +254,8 @@ describe('the replicas of a StatefulSet over both clusters', () => {
     await Promise.all(replicas.map((name) => kubectl(consumer, '-n', shop, 'wait', '--for=delete', `pod/${name}`)));
   });
 });
+
+describeMoves(() => stage);
 
 describe('what a volume at the provider holds', () => {
   const listed = /rome +shop\/far +64Mi? +loop +Kept/;

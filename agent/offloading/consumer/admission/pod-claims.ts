@@ -33,7 +33,7 @@ export async function claimsOfPod(
         : [];
     }),
   );
-  if (used.length === 0) return { movable: true, open: false };
+  if (used.length === 0) return { movable: true, open: false, moving: false };
   return judge(used, await api.list(storageClasses, {}, signal));
 }
 
@@ -41,7 +41,10 @@ export async function claimsOfPod(
 export function judge(used: readonly Used[], classes: readonly StorageClass[]): Claims {
   const movable = used.every((claim) => claim !== 'missing' && isMovable(claim, classes));
   const open = used.some((claim) => claim !== 'missing' && !claim.spec?.volumeName && !isExternal(claim));
-  return { movable, open };
+  const moving = used.some(
+    (claim) => claim !== 'missing' && claim.metadata.annotations?.[storageAnnotation.moving] !== undefined,
+  );
+  return { movable, open, moving };
 }
 
 const isExternal = ({ metadata }: Exclude<Used, 'missing'>): boolean =>

@@ -137,22 +137,22 @@ describe('a pod with claims', () => {
     patched(empty, podPatch(empty, { podOffloadingStrategy: strategy, clusterSelector: selector }, claims));
 
   test('of classes of this cluster stays on real nodes where it may', () => {
-    const pod = admitted('LocalAndRemote', { movable: false, open: true });
+    const pod = admitted('LocalAndRemote', { movable: false, open: true, moving: false });
     expect([tolerates(pod), admits(required(pod), real), admits(required(pod), virtual())]).toEqual([
       false,
       true,
       false,
     ]);
-    expect(tolerates(admitted('Remote', { movable: false, open: true }))).toBe(true);
+    expect(tolerates(admitted('Remote', { movable: false, open: true, moving: false }))).toBe(true);
   });
 
   test('that have no volume yet goes to no virtual node whose provider offers no storage', () => {
     for (const strategy of ['LocalAndRemote', 'Remote'] as const) {
-      const open = required(admitted(strategy, { movable: true, open: true }));
+      const open = required(admitted(strategy, { movable: true, open: true, moving: false }));
       expect(admits(open, virtual({ 'storage.liqo.io/available': 'false' }))).toBe(false);
       expect(admits(open, virtual({ 'storage.liqo.io/available': 'true' }))).toBe(true);
       expect(admits(open, real)).toBe(strategy === 'LocalAndRemote');
-      const bound = required(admitted(strategy, { movable: true, open: false }));
+      const bound = required(admitted(strategy, { movable: true, open: false, moving: false }));
       expect(admits(bound, virtual({ 'storage.liqo.io/available': 'false' }))).toBe(true);
     }
   });
@@ -165,13 +165,16 @@ describe('a pod with claims', () => {
       spec: { storageClassName, ...more },
     }) as unknown as PersistentVolumeClaim;
   test.each([
-    { of: [used('liqo')], are: { movable: true, open: true } },
-    { of: [used('liqo', { volumeName: 'v' })], are: { movable: true, open: false } },
-    { of: [used('disk')], are: { movable: false, open: true } },
-    { of: [used('liqo'), used('disk', { volumeName: 'v' })], are: { movable: false, open: true } },
-    { of: [used(undefined)], are: { movable: false, open: true } },
-    { of: ['missing' as const], are: { movable: false, open: false } },
-    { of: [used('disk', {}, { 'isthmus.dev/external-claim': 'true' })], are: { movable: true, open: false } },
+    { of: [used('liqo')], are: { movable: true, open: true, moving: false } },
+    { of: [used('liqo', { volumeName: 'v' })], are: { movable: true, open: false, moving: false } },
+    { of: [used('disk')], are: { movable: false, open: true, moving: false } },
+    { of: [used('liqo'), used('disk', { volumeName: 'v' })], are: { movable: false, open: true, moving: false } },
+    { of: [used(undefined)], are: { movable: false, open: true, moving: false } },
+    { of: ['missing' as const], are: { movable: false, open: false, moving: false } },
+    {
+      of: [used('disk', {}, { 'isthmus.dev/external-claim': 'true' })],
+      are: { movable: true, open: false, moving: false },
+    },
   ])('are judged by class, volume and annotation: $are', ({ of, are }) => {
     expect(judge(of, [virtualClass, disk])).toEqual(are);
   });

@@ -1,8 +1,10 @@
 /** What the pods of an offloaded namespace get at creation: the toleration of virtual nodes and the affinity of the strategy. Pure. */
-import { labelPatch, type PatchOperation } from '#agent/admission/review.ts';
+import type { PatchOperation } from '#agent/admission/review.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { isthmusLabel, label, offloadingGate, virtualNodeTaint, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { bothTerms, inPod, type NodeSelectorTerm } from '#shared/domain/node-selector.ts';
+import { moveGate } from '#shared/domain/storage-keys.ts';
+import { volumeMoves } from '#shared/schema/isthmus/volume-move.ts';
 import type { NamespaceOffloading, NamespaceOffloadingSpec } from '#shared/schema/liqo/namespace-offloading.ts';
 import { isGated, waitsFor } from '../scheduling-gate/decide.ts';
 
@@ -39,14 +41,15 @@ const tolerates = ({ key, operator, value, effect, tolerationSeconds }: Tolerati
 
 /**
  * What is known of the claims that a pod uses. `movable`: their volumes may be at a provider. `open`: one of them has no volume yet, so it decides
- * where it is made.
+ * where it is made. `moving`: one of them is about to get another volume.
  */
 export interface Claims {
   readonly movable: boolean;
   readonly open: boolean;
+  readonly moving: boolean;
 }
 
-const noClaims: Claims = { movable: true, open: false };
+const noClaims: Claims = { movable: true, open: false, moving: false };
 /** Virtual nodes say so themselves; others do not have the label. */
 const hasStorage = { key: label.storageAvailable, operator: 'NotIn', values: ['false'] };
 
@@ -63,16 +66,25 @@ export function podPatch(pod: Pod, policy: Policy, claims: Claims = noClaims): P
   return [...tolerationPatch(pod.spec?.tolerations), ...affinityPatch(pod, terms)];
 }
 
-/** A pod that could run nowhere yet waits behind our gate; one that is bound already cannot. */
-export function gatePatch(pod: Pod, offloading: NamespaceOffloading): PatchOperation[] {
-  const { schedulingGates, nodeName, runtimeClassName } = pod.spec ?? {};
-  if (nodeName || runtimeClassName === ownRuntimeClass || isGated(pod) || waitsFor(offloading) === undefined) return [];
-  const gate = { name: offloadingGate };
+/** A pod that could run nowhere yet, or whose claim is being moved, waits behind our gates; one that is bound already cannot. */
+export function gatePatch(pod: Pod, offloading: NamespaceOffloading, claims: Claims = noClaims): PatchOperation[] {
+  const { nodeName, runtimeClassName } = pod.spec ?? {};
+  if (nodeName) return [];
+  const waits = runtimeClassName !== ownRuntimeClass && !isGated(pod) && waitsFor(offloading) !== undefined;
+  const isMover = pod.metadata.ownerReferences?.some(({ kind }) => kind === volumeMoves.kind) ?? false;
+  const gates = [
+    ...(waits ? [[offloadingGate, isthmusLabel.gated]] : []),
+    ...(claims.moving && !isMover ? [[moveGate, isthmusLabel.waitsForMove]] : []),
+  ] as const;
+  const has = (pod.spec?.schedulingGates ?? []).map(({ name }) => name);
+  const added = gates.filter(([name]) => name !== undefined && !has.includes(name));
+  if (added.length === 0) return [];
+  const wanted = [...(pod.spec?.schedulingGates ?? []), ...added.map(([name]) => ({ name }))];
+  const before = pod.metadata.labels;
+  const labels = { ...before, ...Object.fromEntries(added.map(([, key]) => [key, 'true'])) };
   return [
-    schedulingGates
-      ? { op: 'add', path: '/spec/schedulingGates/-', value: gate }
-      : { op: 'add', path: '/spec/schedulingGates', value: [gate] },
-    ...labelPatch(pod, isthmusLabel.gated, 'true'),
+    { op: 'add', path: '/spec/schedulingGates', value: wanted },
+    { op: 'add', path: '/metadata/labels', value: labels },
   ];
 }
 

@@ -28,6 +28,8 @@ export interface EndpointDeps {
   /** Text of one page; JSON for `summary`. Never fails because the provider has no metrics. */
   readonly usage: (page: UsagePage, signal: AbortSignal) => Promise<string>;
   readonly log: Log;
+  /** For the TLS handshake, and for the headers of a request; 10 s unless told. */
+  readonly patienceMs?: number;
 }
 
 const answers: Readonly<Record<string, number>> = {
@@ -44,6 +46,8 @@ const statusTexts: Readonly<Record<number, string>> = {
   502: 'Bad Gateway',
 };
 
+const defaultPatienceMs = 10_000;
+
 export class KubeletEndpoint {
   readonly #deps: EndpointDeps;
   readonly #server: https.Server;
@@ -56,8 +60,12 @@ export class KubeletEndpoint {
     this.#deps = deps;
     this.#pair = pair;
     this.#clientCa = clientCa;
+    const patienceMs = deps.patienceMs ?? defaultPatienceMs;
     this.#server = https.createServer({
       ...this.#context(),
+      handshakeTimeout: patienceMs,
+      headersTimeout: patienceMs,
+      connectionsCheckingInterval: Math.min(1_000, patienceMs),
       // Verified, but not refused, by TLS: a caller without the right certificate shall read why.
       requestCert: true,
       rejectUnauthorized: false,

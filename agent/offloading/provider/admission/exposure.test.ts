@@ -55,6 +55,46 @@ describe('a Service of a guest', () => {
   });
 });
 
+describe('a Service of a guest that leads by a name', () => {
+  const named = (externalName: string) => ({ spec: { type: 'ExternalName', externalName } });
+  const judge = (externalName: string, externalNames: string[] = [], before?: unknown) =>
+    validateGuestService(named(externalName), before, { ...safeRules, externalNames });
+
+  test.each(['169.254.169.254', 'metadata.google.internal', 'kubernetes.default.svc', 'db.example.com', ''])(
+    'is refused by default: %s',
+    (name) =>
+      expect(judge(name)).toMatchObject(refused(/^spec\.externalName is .*accepted are none .*guests\.externalNames/)),
+  );
+
+  test('is accepted for the names of the policy, in any case and with the dot at the end, and for no other', () => {
+    expect(judge('DB.example.com.', ['db.example.com']).allowed).toBe(true);
+    expect(judge('a.example.com', ['*.example.com']).allowed).toBe(true);
+    for (const other of ['example.com', 'evilexample.com', 'db.example.com.cluster.local', 'a.example.com/'])
+      expect(judge(other, ['*.example.com', 'db.example.com']).allowed, other).toBe(false);
+  });
+
+  test('stays where it is there already, and does not come to lead elsewhere', () => {
+    expect(judge('db.example.com', [], named('db.example.com')).allowed).toBe(true);
+    expect(judge('vault.internal', [], named('db.example.com')).allowed).toBe(false);
+    const hidden = { spec: { type: 'ClusterIP', externalName: 'vault.internal' } };
+    expect(judge('vault.internal', [], hidden).allowed, 'a name that meant nothing before').toBe(false);
+  });
+
+  test('is the provider’s own business otherwise', () => {
+    expect(validateGuestService(named('vault.internal')).allowed).toBe(true);
+  });
+});
+
+test('a Service of a guest names the load balancer classes of the policy only', () => {
+  const service = { spec: { type: 'LoadBalancer', loadBalancerClass: 'internal.example/lb' } };
+  expect(validateGuestService(service, undefined, safeRules)).toMatchObject(
+    refused(/^spec\.loadBalancerClass is internal\.example\/lb: accepted are none .*guests\.loadBalancerClasses/),
+  );
+  const rules = { ...safeRules, loadBalancerClasses: ['internal.example/*'] };
+  expect(validateGuestService(service, undefined, rules).allowed).toBe(true);
+  expect(validateGuestService(service, service, safeRules).allowed).toBe(true);
+});
+
 describe('an Ingress of a guest', () => {
   const ingress = (...hosts: (string | undefined)[]) => ({
     spec: { rules: hosts.map((host) => (host ? { host } : {})) },

@@ -1,6 +1,7 @@
 /** What guests' Services and Ingresses may not ask for on this provider: addresses, names and orders to its controllers. Pure. */
 import * as z from 'zod';
 import { allow, deny, type Verdict } from '#agent/admission/review.ts';
+import { matchesAny } from '#shared/domain/key-patterns.ts';
 import type { GuestRules } from '../guests/decide.ts';
 import { malformed, settingText } from '../guests/refusal-text.ts';
 import { validateAnnotations } from './guest-annotations.ts';
@@ -9,7 +10,15 @@ const text = z.string().nullish();
 const Metadata = z.looseObject({ annotations: z.record(z.string(), z.string()).nullish() });
 const GuestService = z.looseObject({
   metadata: Metadata.nullish(),
-  spec: z.looseObject({ externalIPs: z.array(z.string()).nullish(), loadBalancerIP: text }).nullish(),
+  spec: z
+    .looseObject({
+      type: text,
+      externalIPs: z.array(z.string()).nullish(),
+      externalName: text,
+      loadBalancerIP: text,
+      loadBalancerClass: text,
+    })
+    .nullish(),
 });
 const GuestIngress = z.looseObject({
   metadata: Metadata.nullish(),
@@ -45,8 +54,25 @@ export function validateGuestService(service: unknown, before?: unknown, rules?:
     return refuse(
       `spec.loadBalancerIP is ${address}: the provider chooses the address; leave it out, accepted is none ${settingText('loadBalancerAddresses')}`,
     );
+  const balancer = spec?.loadBalancerClass;
+  if (balancer && balancer !== was?.spec?.loadBalancerClass && !matchesAny(rules.loadBalancerClasses, balancer))
+    return refuse(
+      `spec.loadBalancerClass is ${balancer}: accepted are ${listed(rules.loadBalancerClasses)} ${settingText('loadBalancerClasses')}`,
+    );
+  const name = spec?.type === 'ExternalName' ? namedBy(spec) : undefined;
+  const isKnown = was?.spec?.type === 'ExternalName' && namedBy(was.spec) === name;
+  if (name !== undefined && !isKnown && !isAcceptedHost(rules.externalNames, name))
+    return refuse(
+      `spec.externalName is ${name}: proxies of the provider would follow it to where guests do not reach; accepted are ${listed(rules.externalNames)} ${settingText('externalNames')}`,
+    );
   return validateAnnotations(metadata, was?.metadata, rules.annotations);
 }
+
+const listed = (accepted: readonly string[]): string => accepted.join(', ') || 'none';
+
+/** As resolvers compare names. */
+const namedBy = ({ externalName }: { readonly externalName?: string | null | undefined }): string =>
+  (externalName ?? '').toLowerCase().replace(/\.$/, '');
 
 /** `*.` stands for any name in the domain, also a wildcard. */
 const isAcceptedHost = (accepted: readonly string[], host: string): boolean =>
@@ -63,7 +89,7 @@ export function validateGuestIngress(ingress: unknown, before?: unknown, rules?:
   if (unfit !== undefined) {
     const what = unfit === everyHost ? 'spec has a rule or backend for every host' : `spec has host ${unfit}`;
     return refuse(
-      `${what}: it would take requests of others; accepted hosts are ${rules.ingressHosts.join(', ') || 'none'} ${settingText('ingressHosts')}`,
+      `${what}: it would take requests of others; accepted hosts are ${listed(rules.ingressHosts)} ${settingText('ingressHosts')}`,
     );
   }
   return validateAnnotations(metadata, was?.metadata, rules.annotations);

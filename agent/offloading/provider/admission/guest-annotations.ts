@@ -1,6 +1,6 @@
 /** Annotations of guests' objects that controllers of the provider would obey: a list of what is accepted, as with nodes and hosts. Pure. */
 import { allow, deny, type Verdict } from '#agent/admission/review.ts';
-import { matchesAny } from '../guests/decide.ts';
+import { matchesAny } from '#shared/domain/key-patterns.ts';
 import { settingText } from '../guests/refusal-text.ts';
 
 interface Annotated {

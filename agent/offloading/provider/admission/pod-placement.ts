@@ -1,5 +1,6 @@
 /** Where a guest's pod may run and what it may mount: volumes, nodes, schedulers and classes are lists of what is accepted. Pure. */
-import { type GuestRules, matchesAny } from '../guests/decide.ts';
+import { matchesAny } from '#shared/domain/key-patterns.ts';
+import type { GuestRules } from '../guests/decide.ts';
 import { settingText } from '../guests/refusal-text.ts';
 import type { GuestPlacement } from './guest-pod.ts';
 

@@ -47,6 +47,8 @@ export const safeRules: GuestRules = {
     ...['proxy-read-timeout', 'proxy-send-timeout'].map(nginx),
   ],
   loadBalancerAddresses: false,
+  loadBalancerClasses: [],
+  externalNames: [],
 };
 
 /** Of several policies about this consumer, each field is that of the first by name that has it. */
@@ -55,7 +57,3 @@ export function guestRules(policies: readonly PeeringPolicy[], consumer: string)
   const given = said.map((one) => Object.fromEntries(Object.entries(one).filter(([, value]) => value != null)));
   return Object.assign({}, safeRules, ...given.reverse());
 }
-
-/** `*` at the end of a pattern stands for any rest. */
-export const matchesAny = (patterns: readonly string[], text: string): boolean =>
-  patterns.some((one) => (one.endsWith('*') ? text.startsWith(one.slice(0, -1)) : one === text));

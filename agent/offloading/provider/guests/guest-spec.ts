@@ -1,8 +1,10 @@
 /** What becomes of a guest's pod spec by the rules of its provider: what is cut, left out and filled in, and what that is called. Pure. */
+
+import { matchesAny } from '#shared/domain/key-patterns.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { compareQuantities } from '#shared/domain/quantity.ts';
 import type { LimitsEnforcement, ResourceList } from '#shared/schema/definition/fields.ts';
-import { type GuestRules, matchesAny } from './decide.ts';
+import type { GuestRules } from './decide.ts';
 import { settingText } from './refusal-text.ts';
 
 type Container = PodSpec['containers'][number];

@@ -1,11 +1,12 @@
 /** The rules for guests: which policy's words count, and what becomes of a pod's spec by them. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { matchesAny } from '#shared/domain/key-patterns.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { podRequests } from '#shared/domain/pod-resources.ts';
 import type { GuestPolicy } from '#shared/schema/isthmus/guest-policy.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
-import { guestRules, matchesAny, safeRules } from './decide.ts';
+import { guestRules, safeRules } from './decide.ts';
 import { guestAnnotations, guestSpec, limitations } from './guest-spec.ts';
 
 const policy = (name: string, guests: GuestPolicy, peers = ['*']): PeeringPolicy =>

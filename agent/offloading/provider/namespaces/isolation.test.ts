@@ -84,6 +84,11 @@ const enters = (policy: Policy, from: End): boolean =>
   policy.ingress.some((rule) => rule.from.some((peer) => matches(peer as Peer, from)));
 
 const ofRome = { 'liqo.io/remote-cluster-id': 'rome', 'kubernetes.io/metadata.name': 'demo-rome' };
+const gatewaysOfRome = {
+  'liqo.io/remote-cluster-id': 'rome',
+  'liqo.io/tenant-namespace': 'true',
+  'kubernetes.io/metadata.name': 'liqo-tenant-rome',
+};
 const ofParis = { 'liqo.io/remote-cluster-id': 'paris', 'kubernetes.io/metadata.name': 'demo-paris' };
 const system = { 'kubernetes.io/metadata.name': 'kube-system' };
 const shop = { 'kubernetes.io/metadata.name': 'shop' };
@@ -96,6 +101,7 @@ describe('a guest of rome', () => {
     ['the DNS of the cluster', { address: '11.0.0.2', namespace: system, port: 53 }, true],
     ['the DNS cache of its node', { address: '169.254.20.10', port: 53 }, true],
     ['the internet', { address: '9.9.9.9', port: 443 }, true],
+    ['a gateway of the link', { address: '11.0.3.9', namespace: gatewaysOfRome }, false],
     ['a pod of another guest', { address: '11.0.3.5', namespace: ofParis }, false],
     ['a pod of the provider', { address: '11.0.3.6', namespace: shop }, false],
     ['a pod of the provider whose node has that range', { address: '11.1.0.9', namespace: shop }, false],

@@ -56,6 +56,13 @@ export function isolationOf({ consumer, rules, configurations, networks, nodes }
   const strangers = configurations.filter((one) => !isOpen(peerOf(one))).flatMap(rangesOf);
   const local = ownPodRanges(networks, nodes);
   const ofConsumer = { namespaceSelector: { matchLabels: { [label.remoteClusterId]: consumer } } };
+  /** Without the tenant namespace, where the gateways of the link run: packets pass through them, none is for them. */
+  const ofGuests = {
+    namespaceSelector: {
+      ...ofConsumer.namespaceSelector,
+      matchExpressions: [{ key: label.tenantNamespace, operator: 'DoesNotExist' }],
+    },
+  };
   const ofProvider = {
     namespaceSelector: { matchExpressions: [{ key: label.remoteClusterId, operator: 'DoesNotExist' }] },
   };
@@ -75,7 +82,7 @@ export function isolationOf({ consumer, rules, configurations, networks, nodes }
     policyTypes: ['Ingress', 'Egress'],
     ingress: [{ from: [ofProvider, ofConsumer, ...outside([...local, ...strangers])] }],
     egress: [
-      { to: [ofConsumer, ...open.map((range) => block(range))] },
+      { to: [ofGuests, ...open.map((range) => block(range))] },
       { to: [ofDns, block(nodeLocalDns)], ports: dnsPorts },
       ...(reached.length > 0 ? [{ to: reached }] : []),
     ],

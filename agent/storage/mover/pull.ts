@@ -1,0 +1,161 @@
+/** The side that gets the volume: passes of rsync, and at the end the comparison of all checksums. */
+import { spawn } from 'node:child_process';
+import type { Clock } from '#shared/ports/clock.ts';
+import {
+  bytesDone,
+  compareArgs,
+  copyArgs,
+  isDisturbance,
+  isInterruption,
+  measureArgs,
+  statsOf,
+  type Way,
+} from './rsync.ts';
+
+/** What a mover that copies leaves as its termination message. */
+export interface MoverResult {
+  readonly ok: boolean;
+  /** Why not. */
+  readonly error?: string;
+  readonly passes?: number;
+  /** Of files that were compared and are equal; absent: they were not compared. */
+  readonly verified?: { readonly files: number; readonly bytes: number };
+}
+
+export interface MoverProgress {
+  readonly pass: number;
+  readonly bytes: number;
+  readonly total: number;
+  readonly rate: number;
+}
+
+export interface PullDeps {
+  readonly clock: Clock;
+  readonly way: Way;
+  /** The program. */
+  readonly rsync?: string;
+  readonly greet: () => Promise<void>;
+  readonly report: (progress: MoverProgress) => void;
+}
+
+const reportMs = 1_000;
+const greetMs = 120_000;
+const mostInterruptions = 10;
+const mostPasses = 5;
+const smallBytes = 4 * 1024 * 1024;
+const shownDifferences = 5;
+
+interface Ended {
+  readonly code: number;
+  readonly output: string;
+  readonly errors: string;
+}
+
+function run(deps: PullDeps, args: readonly string[], onOutput: (piece: string) => void = () => undefined) {
+  return new Promise<Ended>((resolve) => {
+    const child = spawn(deps.rsync ?? 'rsync', args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    let [output, errors] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+      output = `${output}${piece}`.slice(-65_536);
+      onOutput(piece);
+    });
+    child.stderr.setEncoding('utf8').on('data', (piece: string) => {
+      errors = `${errors}${piece}`.slice(-2_048);
+    });
+    child.on('error', (error) => resolve({ code: 127, output, errors: String(error) }));
+    child.on('close', (code) => resolve({ code: code ?? 255, output, errors }));
+  });
+}
+
+class Failed extends Error {}
+
+const lastLine = ({ code, errors }: Ended): string => `rsync ended with ${code}: ${errors.trim().slice(-600)}`;
+
+/** Again after interruptions, as long as the other side comes back. */
+async function insist(deps: PullDeps, args: readonly string[], onOutput?: (piece: string) => void): Promise<Ended> {
+  for (let interruptions = 0; ; interruptions++) {
+    await reach(deps);
+    const ended = await run(deps, args, onOutput);
+    if (!isInterruption(ended.code)) return ended;
+    if (interruptions >= mostInterruptions)
+      throw new Failed(`${lastLine(ended)}, after ${interruptions} interruptions`);
+  }
+}
+
+async function reach({ clock, greet, way }: PullDeps): Promise<void> {
+  const deadline = clock.now() + greetMs;
+  for (;;) {
+    try {
+      return await greet();
+    } catch (error) {
+      if (clock.now() >= deadline)
+        throw new Failed(`the mover with the data does not answer at ${way.host} for ${greetMs / 1_000} s: ${error}`);
+      await clock.sleep(reportMs);
+    }
+  }
+}
+
+interface Pass {
+  readonly ended: Ended;
+  readonly literalBytes: number;
+}
+
+async function pass(deps: PullDeps, number: number): Promise<Pass> {
+  const { clock, way, report } = deps;
+  const measured = await insist(deps, measureArgs(way));
+  const total = statsOf(measured.output).transferredBytes;
+  const startedMs = clock.now();
+  let [reportedMs, bytes] = [Number.NEGATIVE_INFINITY, 0];
+  const tell = (): void => {
+    const seconds = (clock.now() - startedMs) / 1_000;
+    const rate = seconds > 0 ? Math.round(bytes / seconds) : 0;
+    report({ pass: number, bytes, total: Math.max(total, bytes), rate });
+    reportedMs = clock.now();
+  };
+  tell();
+  const ended = await insist(deps, copyArgs(way), (piece) => {
+    bytes = bytesDone(piece) ?? bytes;
+    if (clock.now() - reportedMs >= reportMs) tell();
+  });
+  const stats = statsOf(ended.output);
+  if (ended.code === 0) bytes = stats.transferredBytes;
+  tell();
+  return { ended, literalBytes: stats.literalBytes };
+}
+
+/** While an application writes: passes until little is left. */
+export function pullLive(deps: PullDeps): Promise<MoverResult> {
+  return asResult(async () => {
+    for (let number = 1; ; number++) {
+      const { ended, literalBytes } = await pass(deps, number);
+      if (ended.code !== 0 && !isDisturbance(ended.code)) throw new Failed(lastLine(ended));
+      if (number >= mostPasses || (ended.code === 0 && literalBytes <= smallBytes)) return { ok: true, passes: number };
+    }
+  });
+}
+
+/** When nothing writes any more: the last pass, and proof that both sides are equal. */
+export function pullFinal(deps: PullDeps): Promise<MoverResult> {
+  return asResult(async () => {
+    const { ended } = await pass(deps, 1);
+    if (ended.code !== 0) throw new Failed(lastLine(ended));
+    const compared = await insist(deps, compareArgs(deps.way));
+    if (compared.code !== 0) throw new Failed(lastLine(compared));
+    const differences = compared.output.split('\n').filter((line) => line.trim() !== '');
+    if (differences.length > 0)
+      throw new Failed(
+        `both sides differ after the last pass, so something still writes: ${differences.slice(0, shownDifferences).join('; ')}`,
+      );
+    const { files, totalBytes } = statsOf(ended.output);
+    return { ok: true, verified: { files, bytes: totalBytes } };
+  });
+}
+
+async function asResult(work: () => Promise<MoverResult>): Promise<MoverResult> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof Failed) return { ok: false, error: error.message };
+    throw error;
+  }
+}

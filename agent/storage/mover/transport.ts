@@ -1,0 +1,136 @@
+/** The connection between two movers: TLS 1.3, each side accepts the one certificate of the other. Over it runs rsync as over any remote shell. */
+import { spawn } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
+import { connect, createServer, type Server, type TLSSocket } from 'node:tls';
+import { AppError } from '#shared/errors/app-error.ts';
+import { isSenderCommand } from './rsync.ts';
+
+export const moverPort = 8730;
+
+export interface Sending {
+  readonly port: number;
+  /** Ends with a slash. */
+  readonly folder: string;
+  /** The program. */
+  readonly rsync?: string;
+}
+
+export interface Identity {
+  readonly certificate: string;
+  readonly privateKey: string;
+  /** The certificate of the other side. */
+  readonly peer: string;
+}
+
+const longestCommand = 8_192;
+
+const isPeer = (socket: TLSSocket, peer: Buffer): boolean => socket.getPeerCertificate().raw?.equals(peer) ?? false;
+
+const tlsOf = ({ certificate, privateKey }: Identity) =>
+  ({ cert: certificate, key: privateKey, minVersion: 'TLSv1.3', allowHalfOpen: true }) as const;
+
+/** Sends the folder to the one peer. */
+export function serveVolume(identity: Identity, sending: Sending): Promise<Server> {
+  const peer = new X509Certificate(identity.peer).raw;
+  // Certificates are compared, not verified: each is its own authority.
+  const server = createServer({ ...tlsOf(identity), requestCert: true, rejectUnauthorized: false }, (socket) => {
+    socket.on('error', () => socket.destroy());
+    if (isPeer(socket, peer)) answer(socket, sending);
+    else socket.destroy();
+  });
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(sending.port, () => resolve(server));
+  });
+}
+
+/** First a line of JSON with the command, then what goes to it. */
+function answer(socket: TLSSocket, { folder, rsync = 'rsync' }: Sending): void {
+  let head = Buffer.alloc(0);
+  const read = (chunk: Buffer): void => {
+    head = Buffer.concat([head, chunk]);
+    const end = head.indexOf(0x0a);
+    if (end < 0) {
+      if (head.length > longestCommand) socket.destroy();
+      return;
+    }
+    socket.off('data', read);
+    socket.pause();
+    const command = commandOf(head.subarray(0, end).toString('utf8'), folder);
+    if (command === undefined) return void socket.destroy();
+    if (command.length === 0) return void socket.end();
+    start(socket, rsync, command, head.subarray(end + 1));
+  };
+  socket.on('data', read);
+}
+
+/** Empty: the caller only asks whether this mover is there. */
+function commandOf(line: string, folder: string): readonly string[] | undefined {
+  try {
+    const command = JSON.parse(line) as unknown;
+    if (!Array.isArray(command) || !command.every((part) => typeof part === 'string')) return undefined;
+    return command.length === 0 || isSenderCommand(command, folder) ? command : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function start(socket: TLSSocket, rsync: string, [, ...args]: readonly string[], first: Buffer): void {
+  const child = spawn(rsync, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  child.on('error', () => socket.destroy());
+  child.stdin.on('error', () => undefined);
+  child.stdin.write(first);
+  socket.pipe(child.stdin);
+  child.stdout.pipe(socket);
+  socket.on('close', () => child.kill());
+}
+
+function open(identity: Identity, host: string, port: number): Promise<TLSSocket> {
+  const peer = new X509Certificate(identity.peer).raw;
+  return new Promise((resolve, reject) => {
+    const socket = connect({ ...tlsOf(identity), host, port, rejectUnauthorized: false, timeout: 10_000 });
+    const fail = (error: Error): void => {
+      socket.destroy();
+      reject(error);
+    };
+    socket.once('error', fail);
+    socket.once('timeout', () => fail(new AppError('deadline_exceeded', `${host}:${port} did not answer in 10 s`)));
+    socket.once('secureConnect', () => {
+      if (!isPeer(socket, peer))
+        return fail(
+          new AppError('unauthenticated', `${host}:${port} has another certificate than the mover of this move`),
+        );
+      socket.setTimeout(0);
+      socket.off('error', fail);
+      resolve(socket);
+    });
+  });
+}
+
+/** Fails when the mover with the data cannot be reached, or is not the right one. */
+export async function greet(identity: Identity, host: string, port: number): Promise<void> {
+  const socket = await open(identity, host, port);
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', reject);
+    socket.once('end', () => resolve());
+    socket.once('close', () => resolve());
+    socket.resume();
+    socket.end('[]\n');
+  });
+  socket.destroy();
+}
+
+/** What rsync calls as its remote shell; returns when the command on the other side has ended, for which rsync waits with its end open. */
+export async function dial(identity: Identity, host: string, port: number, command: readonly string[]): Promise<void> {
+  const socket = await open(identity, host, port);
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', reject);
+    socket.once('close', () => resolve());
+    socket.once('end', () => resolve());
+    socket.write(`${JSON.stringify(command)}\n`);
+    process.stdin.pipe(socket);
+    socket.pipe(process.stdout);
+    process.stdout.on('error', () => socket.destroy());
+  });
+}

@@ -1,0 +1,197 @@
+/** Transitions of a move, and what is asked in several phases. Pure. */
+import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
+import type { Pod } from '#shared/domain/kube-object.ts';
+import { moveFinalizer, storageAnnotation } from '#shared/domain/storage-keys.ts';
+import type { MoveOrder, MovePhase, VolumeMoveStatus } from '#shared/schema/isthmus/volume-move.ts';
+import type { Facts, Patch, Step } from './facts.ts';
+import { type MoverRole, moverName, stagingName } from './objects.ts';
+import { hasEnded, hindrance, isHeldBack, resultOf, usersOf, usesClaim } from './pods.ts';
+
+export const wait = (on: string): Step => ({ do: 'wait', on });
+
+export const timeText = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
+
+export function statusOf({ move, nowMs }: Facts): VolumeMoveStatus {
+  return move.status ?? { phase: 'Pending', since: timeText(nowMs), way: 'forth' };
+}
+
+/** `undefined` takes a field away. */
+type Changes = { readonly [K in keyof VolumeMoveStatus]?: VolumeMoveStatus[K] | undefined };
+
+export function changed(facts: Facts, changes: Changes): Step {
+  const all = { ...statusOf(facts), ...changes };
+  const kept = Object.entries(all).filter(([, value]) => value !== undefined);
+  return { do: 'status', status: Object.fromEntries(kept) as VolumeMoveStatus };
+}
+
+/** Counts and texts of the phase before go. */
+export const enter = (facts: Facts, phase: MovePhase, changes: Changes = {}): Step =>
+  changed(facts, {
+    phase,
+    since: timeText(facts.nowMs),
+    message: undefined,
+    attempts: undefined,
+    failedPod: undefined,
+    ...changes,
+  });
+
+export const sinceMs = (facts: Facts, from = statusOf(facts).since): number => facts.nowMs - Date.parse(from);
+
+/** That was not taken up yet. */
+export function orderOf({ move }: Facts): MoveOrder | undefined {
+  return move.metadata.generation === move.status?.settledGeneration ? undefined : move.spec.order;
+}
+export const settling = ({ move }: Facts): Changes =>
+  move.metadata.generation === undefined ? {} : { settledGeneration: move.metadata.generation };
+
+/** The claim whose volume is moved, in this very incarnation. */
+export const oldClaim = (facts: Facts): PersistentVolumeClaim | undefined =>
+  facts.claim?.metadata.uid === statusOf(facts).claimUid ? facts.claim : undefined;
+
+const isLeaving = (claim: PersistentVolumeClaim | undefined): boolean =>
+  claim?.metadata.deletionTimestamp !== undefined;
+export const isHeld = ({ metadata }: PersistentVolumeClaim): boolean =>
+  metadata.finalizers?.includes(moveFinalizer) ?? false;
+/** It was deleted for the switch, and waits for us. */
+export const isAboutToSwitch = (claim: PersistentVolumeClaim | undefined): boolean =>
+  claim !== undefined && isLeaving(claim) && isHeld(claim);
+
+/** The claim was taken away, and not by the move. */
+export function lostClaim(facts: Facts): string | undefined {
+  const old = oldClaim(facts);
+  const { name } = facts.move.metadata;
+  if (old === undefined) return `claim ${name} is gone, or another one has its name`;
+  if (isLeaving(old) && !isHeld(old)) return `claim ${name} was deleted`;
+  return undefined;
+}
+
+/**
+ * Everything back as it was. A claim that is deleted already is made again on the volume that it had, by a switch to where it comes from.
+ */
+export function abort(facts: Facts, why: string, changes: Changes = {}): Step {
+  const { from, to } = statusOf(facts);
+  return isAboutToSwitch(oldClaim(facts))
+    ? enter(facts, 'Switching', { from: to, to: from, gaveUp: why, message: why, ...changes })
+    : enter(facts, 'Aborting', { gaveUp: why, message: why, ...changes });
+}
+
+export const podOf = ({ pods, move }: Facts, role: MoverRole): Pod | undefined =>
+  pods.find(({ metadata }) => metadata.name === moverName(move, role));
+
+/** Undefined: there is none of these. */
+export function removePods(facts: Facts, roles: readonly MoverRole[]): Step | undefined {
+  for (const role of roles) {
+    const pod = podOf(facts, role);
+    if (pod?.metadata.deletionTimestamp !== undefined) return wait(`pod ${pod.metadata.name} to end`);
+    if (pod !== undefined) return { do: 'deletePod', pod };
+  }
+  return undefined;
+}
+
+export const equip = ({ keys, service }: Facts): Step | undefined =>
+  keys ? (service ? undefined : { do: 'createService' }) : { do: 'createKeys' };
+export const clear = ({ keys, service }: Facts): Step | undefined =>
+  service ? { do: 'deleteService' } : keys ? { do: 'deleteKeys' } : undefined;
+
+const isReady = ({ status }: Pod): boolean =>
+  status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
+
+/** Undefined: it answers. */
+export function sending(facts: Facts, node?: string): Step | undefined {
+  const { move } = facts;
+  const pod = podOf(facts, 'send');
+  if (pod === undefined)
+    return { do: 'createPod', role: 'send', claim: move.metadata.name, at: statusOf(facts).from?.at ?? '', node };
+  if (pod.metadata.deletionTimestamp !== undefined) return wait(`pod ${pod.metadata.name} to end`);
+  if (hasEnded(pod)) return { do: 'deletePod', pod };
+  return isReady(pod) ? undefined : wait(hindrance(pod));
+}
+
+const mostAttempts = 3;
+const startMs = 5 * 60_000;
+
+/** Until that mover has ended well; `done` says what comes then. */
+export function fetching(facts: Facts, role: 'live' | 'final', done: (pod: Pod) => Step): Step {
+  const { move, progress } = facts;
+  const status = statusOf(facts);
+  const pod = podOf(facts, role);
+  if (pod === undefined) return { do: 'createPod', role, claim: stagingName(move), at: status.to?.at ?? '' };
+  if (pod.metadata.deletionTimestamp !== undefined) return wait(`pod ${pod.metadata.name} to end`);
+  if (hasEnded(pod)) {
+    const result = resultOf(pod);
+    if (pod.status?.phase === 'Succeeded' && result?.ok) return done(pod);
+    if (status.failedPod === pod.metadata.uid) return { do: 'deletePod', pod };
+    const why =
+      result?.error ?? `pod ${pod.metadata.name} ended without a result: ${pod.status?.message ?? 'unknown reason'}`;
+    const attempts = (status.attempts ?? 0) + 1;
+    if (attempts >= mostAttempts) return abort(facts, why);
+    return changed(facts, { attempts, failedPod: pod.metadata.uid, message: why });
+  }
+  if (pod.status?.phase !== 'Running') {
+    const madeMs = Date.parse(pod.metadata.creationTimestamp ?? '');
+    return facts.nowMs - madeMs > startMs
+      ? abort(facts, `waited ${startMs / 60_000} minutes for ${hindrance(pod)}`)
+      : wait(hindrance(pod));
+  }
+  const isNews =
+    progress !== undefined && (progress.bytes !== status.bytesDone || progress.total !== status.bytesTotal);
+  if (isNews)
+    return changed(facts, {
+      bytesDone: progress.bytes,
+      bytesTotal: progress.total,
+      bytesPerSecond: progress.rate,
+      message: undefined,
+    });
+  return wait('');
+}
+
+/** Takes our mark and our finalizer off. */
+export function thawPatch({ metadata }: PersistentVolumeClaim): Patch | undefined {
+  const marked = metadata.annotations?.[storageAnnotation.moving] !== undefined;
+  if (!marked && !metadata.finalizers?.includes(moveFinalizer)) return undefined;
+  return {
+    metadata: {
+      annotations: { [storageAnnotation.moving]: null },
+      finalizers: (metadata.finalizers ?? []).filter((one) => one !== moveFinalizer),
+    },
+  };
+}
+
+/** Pods that wait for the end of a move. */
+export const heldPods = ({ pods, move }: Pick<Facts, 'pods' | 'move'>): Pod[] =>
+  pods.filter((pod) => isHeldBack(pod) && usesClaim(pod, move.metadata.name));
+export function release(facts: Facts): Step | undefined {
+  const [pod] = heldPods(facts);
+  return pod ? { do: 'ungate', pod } : undefined;
+}
+
+/** Reserves the volume for the claim of this name, whichever incarnation; undefined: it is. */
+export function reserve(volume: PersistentVolume, namespace: string, name: string): Step | undefined {
+  const { claimRef } = volume.spec ?? {};
+  if (claimRef?.namespace === namespace && claimRef.name === name && claimRef.uid === undefined) return undefined;
+  const known = volume.metadata.annotations?.[storageAnnotation.realClaimUid];
+  return {
+    do: 'patchVolume',
+    volume,
+    patch: {
+      metadata: { annotations: { [storageAnnotation.realClaimUid]: known ?? claimRef?.uid ?? null } },
+      spec: {
+        claimRef: {
+          apiVersion: 'v1',
+          kind: 'PersistentVolumeClaim',
+          namespace,
+          name,
+          uid: null,
+          resourceVersion: null,
+        },
+      },
+    },
+  };
+}
+
+export const setPolicy = (volume: PersistentVolume, policy: string): Step | undefined =>
+  volume.spec?.persistentVolumeReclaimPolicy === policy
+    ? undefined
+    : { do: 'patchVolume', volume, patch: { spec: { persistentVolumeReclaimPolicy: policy } } };
+
+export { usersOf };

@@ -1,0 +1,181 @@
+/**
+ * The switch of a claim from one volume to the other, and what becomes of the volume that is left. From the moment the claim is deleted no pod can be
+ * scheduled with it; our finalizer keeps it until the new volume is reserved for its name. Pure.
+ */
+import { homeClaimOf, moveFinalizer, storageAnnotation } from '#shared/domain/storage-keys.ts';
+import type { Facts, Step } from './facts.ts';
+import { claimAgain, noteFrom } from './objects.ts';
+import {
+  abort,
+  clear,
+  enter,
+  heldPods,
+  isHeld,
+  oldClaim,
+  release,
+  removePods,
+  reserve,
+  setPolicy,
+  sinceMs,
+  statusOf,
+  thawPatch,
+  timeText,
+  usersOf,
+  wait,
+} from './progress.ts';
+
+export function switching(facts: Facts): Step {
+  const { claim, to, move } = facts;
+  const old = oldClaim(facts);
+  const status = statusOf(facts);
+  const deleting = old?.metadata.deletionTimestamp !== undefined;
+  if (to === undefined)
+    return old !== undefined && !deleting
+      ? abort(facts, `volume ${status.to?.volume}, to which the claim was to go, is gone`)
+      : wait(
+          `volume ${status.to?.volume}: it is gone, and the claim is to get it; restore it or delete this VolumeMove`,
+        );
+  if (old !== undefined) return leaving(facts);
+  // Also of a claim that its StatefulSet has made again: the volume that is reserved for its name is what it gets.
+  const reserved = claim?.spec?.volumeName === undefined ? reserveFor(facts) : undefined;
+  if (reserved) return reserved;
+  return claim === undefined ? { do: 'createClaim', claim: claimAgain(move, noteFrom(move), to) } : arriving(facts);
+}
+
+const reserveFor = ({ to, move }: Facts): Step | undefined =>
+  to && reserve(to, move.metadata.namespace ?? '', move.metadata.name);
+
+function leaving(facts: Facts): Step {
+  const { from, to, staging, mountedBy } = facts;
+  const old = oldClaim(facts);
+  const status = statusOf(facts);
+  if (old === undefined || to === undefined) return wait('');
+  const kept = (from && setPolicy(from, 'Retain')) ?? setPolicy(to, 'Retain');
+  if (kept) return kept;
+  if (old.metadata.deletionTimestamp === undefined) {
+    if (isHeld(old)) return { do: 'deleteClaim', claim: old };
+    const finalizers = [...(old.metadata.finalizers ?? []), moveFinalizer];
+    return { do: 'patchClaim', claim: old, patch: { metadata: { finalizers } } };
+  }
+  if (status.gaveUp === undefined) {
+    // Admitted before the claim said that it moves, and placed before it was deleted: what such a pod wrote has to be copied, too.
+    if (mountedBy === 'unknown') return wait(`cluster ${status.from?.at} to say that nothing has the volume mounted`);
+    if (usersOf(facts.pods, facts.move).length > 0 || mountedBy.length > 0) return enter(facts, 'Freezing');
+  }
+  const removed = removePods(facts, ['final', 'live', 'send']);
+  if (removed) return removed;
+  if (staging?.metadata.deletionTimestamp !== undefined) return wait(`claim ${staging.metadata.name} to go`);
+  if (staging) return { do: 'deleteClaim', claim: staging };
+  // The volume that it still has cannot be reserved.
+  const reserved = status.gaveUp === undefined ? reserveFor(facts) : undefined;
+  if (reserved) return reserved;
+  if (!isHeld(old)) return wait(`claim ${old.metadata.name} to go`);
+  const finalizers = (old.metadata.finalizers ?? []).filter((one) => one !== moveFinalizer);
+  return { do: 'patchClaim', claim: old, patch: { metadata: { finalizers } } };
+}
+
+/** The claim is there again, made by us or by its StatefulSet. */
+function arriving(facts: Facts): Step {
+  const { claim, to, real, move } = facts;
+  const status = statusOf(facts);
+  if (claim === undefined || to === undefined) return wait('');
+  const { uid = '', namespace = '', name } = claim.metadata;
+  if (claim.spec?.volumeName !== to.metadata.name || claim.status?.phase !== 'Bound' || to.spec?.claimRef?.uid !== uid)
+    return wait(`claim ${name} to be bound to volume ${to.metadata.name}`);
+  if (real === undefined) return wait(`cluster ${status.to?.at} to say that it has the volume`);
+  const home = homeClaimOf(real.metadata.annotations);
+  if (home?.uid !== uid || home.name !== name || home.namespace !== namespace)
+    return {
+      do: 'patchReal',
+      claim: real,
+      patch: {
+        metadata: {
+          annotations: { [storageAnnotation.claim]: `${namespace}/${name}`, [storageAnnotation.claimUid]: uid },
+        },
+      },
+    };
+  const policy = status.to?.policy ?? 'Retain';
+  if (
+    to.metadata.annotations?.[storageAnnotation.realClaimUid] !== undefined ||
+    to.spec.persistentVolumeReclaimPolicy !== policy
+  )
+    return {
+      do: 'patchVolume',
+      volume: to,
+      patch: {
+        metadata: { annotations: { [storageAnnotation.realClaimUid]: null } },
+        spec: { persistentVolumeReclaimPolicy: policy },
+      },
+    };
+  const thaw = thawPatch(claim);
+  if (thaw) return { do: 'patchClaim', claim, patch: thaw };
+  const next = release(facts) ?? clear(facts);
+  if (next) return next;
+  const frozenSeconds = status.frozenAt ? Math.round(sinceMs(facts, status.frozenAt) / 1_000) : undefined;
+  const common = { claimUid: uid, frozenSeconds, frozenAt: undefined };
+  if (status.way === 'back' && status.gaveUp !== undefined)
+    return enter(facts, 'Undoable', {
+      ...common,
+      way: 'forth',
+      gaveUp: undefined,
+      withoutCopy: undefined,
+      message: `the undo was given up: ${status.gaveUp}`,
+    });
+  if (status.way === 'back' || status.gaveUp !== undefined)
+    return enter(facts, 'Discarding', { ...common, message: status.gaveUp });
+  const undoUntil = timeText(facts.nowMs + move.spec.undoWindowSeconds * 1_000);
+  return enter(facts, 'Undoable', { ...common, undoUntil });
+}
+
+/** The volume that is left goes, as its class has it. */
+export function discarding(facts: Facts): Step {
+  const { from } = facts;
+  const status = statusOf(facts);
+  const end = status.way === 'back' ? 'Undone' : status.gaveUp === undefined ? 'Confirmed' : 'Aborted';
+  const held = release(facts);
+  if (held) return held;
+  if (from === undefined) return enter(facts, end, { message: status.gaveUp });
+  const name = from.metadata.name;
+  if (status.from?.policy !== 'Delete')
+    return enter(facts, end, { message: `volume ${name} stays: its reclaim policy is ${status.from?.policy}` });
+  if (from.status?.phase === 'Bound' && from.metadata.deletionTimestamp === undefined)
+    return enter(facts, end, { message: `volume ${name} stays: it has a claim again` });
+  return setPolicy(from, 'Delete') ?? wait(`the data of volume ${name} in ${status.from.at} to be deleted`);
+}
+
+/** Before the switch: pods go on where they were, and what was copied goes. */
+export function aborting(facts: Facts): Step {
+  const { staging, to } = facts;
+  const status = statusOf(facts);
+  const removed = removePods(facts, ['final', 'live', 'send']);
+  const old = oldClaim(facts);
+  const thaw = old && thawPatch(old);
+  if (old && thaw) return { do: 'patchClaim', claim: old, patch: thaw };
+  if (heldPods(facts).length > 0) return release(facts) ?? wait('');
+  if (removed) return removed;
+  const cleared = clear(facts);
+  if (cleared) return cleared;
+  const isBack = status.way === 'back';
+  if (staging) {
+    const policy = to && setPolicy(to, isBack ? 'Retain' : 'Delete');
+    if (policy) return policy;
+    return staging.metadata.deletionTimestamp === undefined
+      ? { do: 'deleteClaim', claim: staging }
+      : wait(`claim ${staging.metadata.name} to go`);
+  }
+  if (isBack)
+    return enter(facts, 'Undoable', {
+      way: 'forth',
+      from: status.to,
+      to: status.from,
+      gaveUp: undefined,
+      withoutCopy: undefined,
+      frozenAt: undefined,
+      message: `the undo was given up: ${status.gaveUp}`,
+    });
+  // Of a copy that was switched to and left again, and of one that lost its claim without us.
+  const rest = to && setPolicy(to, 'Delete');
+  if (rest) return rest;
+  if (to !== undefined) return wait(`what was copied to ${status.to?.at} to be deleted`);
+  return enter(facts, 'Aborted', { message: status.gaveUp });
+}

@@ -1,0 +1,267 @@
+/** Volumes that go from one real cluster to the other and back, while a StatefulSet writes to them; on the clusters of storage.real.test.ts. */
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import {
+  type PersistentVolume,
+  persistentVolumeClaims,
+  persistentVolumes,
+  pods,
+  secrets,
+  services,
+} from '#shared/domain/core-kinds.ts';
+import type { KubeObject } from '#shared/domain/kube-object.ts';
+import { storageNamespace } from '#shared/domain/storage-keys.ts';
+import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
+import { type VolumeMove, volumeMoves } from '#shared/schema/isthmus/volume-move.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import type { Ended } from '#test/harness/program.ts';
+import { consumer, isReady, patience, provider, reported, type Stage } from '../world/stage.ts';
+import { container, pod } from '../world/workloads.ts';
+import { data, genuine, shop, shopThere } from './storage-stage.ts';
+
+const ledger = 'data-ledger-0';
+const moving = { ...patience, withinMs: 120_000 };
+
+const claim = (name: string, storageClassName = 'liqo'): KubeObject =>
+  ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { namespace: shop, name, labels: { app: 'ledger' } },
+    spec: { storageClassName, accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '64Mi' } } },
+  }) as KubeObject;
+
+const holder = (name: string, claimName: string, node: string): KubeObject =>
+  pod(shop, name, [container(['write', '-hold', '/data/first', 'written before all moves'], { volumeMounts: data })], {
+    volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }],
+    nodeSelector: { 'kubernetes.io/hostname': node },
+  });
+
+const statefulSet = (): KubeObject => {
+  const { spec } = pod(shop, 'unused', [
+    container(['write', '-hold', '/data/starts', 'a start'], { volumeMounts: data }),
+  ]);
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: { namespace: shop, name: 'ledger' },
+    spec: {
+      replicas: 1,
+      serviceName: 'ledger',
+      selector: { matchLabels: { app: 'ledger' } },
+      template: { metadata: { labels: { app: 'ledger' } }, spec },
+      volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: (claim('unused') as { spec?: unknown }).spec }],
+    },
+  } as KubeObject;
+};
+
+/** Describes the scenarios; `stage` is asked when they run. */
+export function describeMoves(stage: () => Stage): void {
+  const isthmus = (...args: readonly string[]): Promise<Ended> =>
+    stage().world.isthmus(...args, '--kubeconfig', stage().world.cluster(consumer).kubeconfigPath);
+  const move = (name: string, ...args: readonly string[]): Promise<Ended> =>
+    isthmus('move', 'volume', name, '-n', shop, ...args);
+  const mustMove = async (name: string, ...args: readonly string[]): Promise<string> => {
+    const ended = await move(name, ...args);
+    if (ended.code !== 0) throw new Error(`${reported(ended)}\n${JSON.stringify(await moveOf(name))}`);
+    return ended.stdout;
+  };
+  const moveOf = (name: string): Promise<VolumeMove | undefined> =>
+    stage().api(consumer).get(volumeMoves, { namespace: shop, name });
+  const inPod = (...command: readonly string[]): Promise<Ended> =>
+    stage().kubectl(consumer, ['-n', shop, 'exec', 'ledger-0', '--', ...command]);
+  const text = async (file: string): Promise<string> => {
+    const ended = await inPod('cat', file);
+    if (ended.code !== 0) throw new Error(reported(ended));
+    return ended.stdout;
+  };
+  const runsOn = async (node: string): Promise<void> => {
+    await stage().podThat(
+      consumer,
+      [shop, 'ledger-0'],
+      `is ready on ${node}`,
+      (found) => isReady(found) && found.spec?.nodeName === node,
+    );
+  };
+  const volumeOf = async (name: string): Promise<PersistentVolume | undefined> => {
+    const bound = await stage().api(consumer).get(persistentVolumeClaims, { namespace: shop, name });
+    return stage()
+      .api(consumer)
+      .get(persistentVolumes, { name: bound?.spec?.volumeName ?? '' });
+  };
+  const handleOf = async (name: string): Promise<string | undefined> => (await volumeOf(name))?.spec?.csi?.volumeHandle;
+  /** Claims that stand for volumes of this namespace, in both clusters. */
+  const realClaims = async (): Promise<string[]> => {
+    const here = await stage().api(consumer).list(persistentVolumeClaims, { namespace: storageNamespace });
+    const there = await stage().api(provider).list(persistentVolumeClaims, { namespace: shopThere });
+    const isOurs = ({ metadata }: KubeObject): boolean =>
+      metadata.annotations?.['isthmus.dev/claim']?.startsWith(`${shop}/${ledger}`) ?? false;
+    return [...here.filter(isOurs).map(() => consumer), ...there.filter(isOurs).map(() => provider)].sort();
+  };
+  const nothingLeftOfMovers = async (): Promise<void> => {
+    const api = stage().api(consumer);
+    const all = [
+      ...(await api.list(pods, { namespace: shop })),
+      ...(await api.list(secrets, { namespace: shop })),
+      ...(await api.list(services, { namespace: shop })),
+      ...(await api.list(persistentVolumeClaims, { namespace: shop })),
+      ...(await stage().api(provider).list(pods, { namespace: shopThere })),
+    ];
+    expect(all.map(({ metadata }) => metadata.name).filter((name) => name.startsWith('move-'))).toEqual([]);
+  };
+
+  /** Appends numbered lines as long as it runs; those that `kubectl exec` has reported as written. */
+  const writeWhile = async <T>(
+    work: () => Promise<T>,
+  ): Promise<{ readonly result: T; readonly acknowledged: string[] }> => {
+    const acknowledged: string[] = [];
+    let over = false;
+    const writing = (async () => {
+      for (let i = 0; !over; i++) {
+        const line = `line ${i} ${createHash('sha256').update(String(i)).digest('hex')}`;
+        const { code } = await inPod('workload', 'write', '/data/lines', line);
+        if (code === 0) acknowledged.push(line);
+      }
+    })();
+    try {
+      return { result: await work(), acknowledged };
+    } finally {
+      over = true;
+      await writing;
+    }
+  };
+
+  describe('the volume of a claim that is moved', () => {
+    test('goes to the provider while its StatefulSet writes, and has every line that was acknowledged', async () => {
+      await stage().apply(consumer, claim(ledger), holder('first', ledger, genuine));
+      await stage().podThat(consumer, [shop, 'first'], 'is ready', isReady);
+      const piece = 'x'.repeat(100_000);
+      for (let i = 0; i < 5; i++) {
+        const ended = await stage().kubectl(consumer, [
+          '-n',
+          shop,
+          'exec',
+          'first',
+          '--',
+          'workload',
+          'write',
+          `/data/parts/${i}`,
+          `${i}${piece}`,
+        ]);
+        expect(ended.code, reported(ended)).toBe(0);
+      }
+      await stage().kubectl(consumer, ['-n', shop, 'delete', 'pod', 'first', '--wait']);
+      await stage().apply(consumer, statefulSet());
+      await runsOn(genuine);
+      const before = await stage().api(consumer).get(persistentVolumeClaims, { namespace: shop, name: ledger });
+      const { result, acknowledged } = await writeWhile(() => mustMove(ledger, '--to', provider));
+      expect(result).toMatch(/is in cluster milan: \d+ files, \S+Ki, with equal checksums; pods waited \d+ s/);
+      await runsOn(provider);
+      expect(await handleOf(ledger)).toBe(`${provider}/${shopThere}/${ledger}`);
+      expect(acknowledged.length).toBeGreaterThan(0);
+      const lines = (await text('/data/lines')).split('\n');
+      expect(acknowledged.filter((line) => !lines.includes(line))).toEqual([]);
+      expect(await text('/data/first')).toBe('written before all moves\n');
+      expect(await text('/data/parts/4')).toBe(`4${piece}\n`);
+      const after = await stage().api(consumer).get(persistentVolumeClaims, { namespace: shop, name: ledger });
+      expect(after?.metadata.uid).not.toBe(before?.metadata.uid);
+      expect(after?.metadata.labels).toEqual(before?.metadata.labels);
+      await nothingLeftOfMovers();
+      expect(await realClaims()).toEqual([provider, consumer]);
+    });
+
+    test('comes back with what was written since, and nothing stays at the provider', async () => {
+      expect((await inPod('workload', 'write', '/data/after', 'written after the move')).code).toBe(0);
+      expect(await mustMove(ledger, 'status')).toMatch(/until .* the one that it had is kept in this cluster/);
+      expect(await mustMove(ledger, 'undo', '--copy-back')).toMatch(/is in this cluster again: \d+ files/);
+      await runsOn(genuine);
+      expect(await text('/data/after')).toBe('written after the move\n');
+      expect(await text('/data/first')).toBe('written before all moves\n');
+      await nothingLeftOfMovers();
+      expect(await realClaims()).toEqual([consumer]);
+      expect(await stage().api(provider).list(retainedVolumes)).toEqual([]);
+    });
+
+    test('comes back as it was left when that is ordered', async () => {
+      await mustMove(ledger, '--to', provider);
+      await runsOn(provider);
+      expect((await inPod('workload', 'write', '/data/dropped', 'not wanted')).code).toBe(0);
+      expect(await mustMove(ledger, 'undo', '--discard-new-writes')).toContain('is in this cluster again');
+      await runsOn(genuine);
+      expect((await inPod('cat', '/data/dropped')).code).not.toBe(0);
+      expect(await text('/data/after')).toBe('written after the move\n');
+      expect(await realClaims()).toEqual([consumer]);
+    });
+
+    test('is deleted where it was once the move is confirmed, and moves home again from there', async () => {
+      await mustMove(ledger, '--to', provider);
+      const taken = await move(ledger, '--to', 'local');
+      expect(taken.stderr).toMatch(/is being moved to milan: Undoable/);
+      expect(await mustMove(ledger, 'confirm')).toMatch(/the one in this cluster is deleted/);
+      expect(await realClaims()).toEqual([provider]);
+      await runsOn(provider);
+      expect(await mustMove(ledger, '--to', 'local', '--undo-window', '1s')).toMatch(/is in this cluster: \d+ files/);
+      await eventually(
+        'the undo window to end',
+        async () => (await moveOf(ledger))?.status?.phase === 'Confirmed',
+        moving,
+      );
+      await runsOn(genuine);
+      expect(await text('/data/after')).toBe('written after the move\n');
+      expect(await realClaims()).toEqual([consumer]);
+      expect(await stage().api(provider).list(retainedVolumes)).toEqual([]);
+    });
+
+    test('stays where it is when the move is aborted, and its pod was never stopped', async () => {
+      const uid = (await stage().pod(consumer, shop, 'ledger-0'))?.metadata.uid;
+      await mustMove(ledger, '--to', provider, '--detach', '--image', 'isthmus.test/no-such-image:1');
+      expect(await mustMove(ledger, 'abort')).toContain('its volume is where it was: it was ordered');
+      expect((await stage().pod(consumer, shop, 'ledger-0'))?.metadata.uid).toBe(uid);
+      await nothingLeftOfMovers();
+      expect(await realClaims()).toEqual([consumer]);
+    });
+  });
+
+  describe('a move that cannot be', () => {
+    const refused = async (name: string, to: string): Promise<string> => {
+      const ended = await move(name, '--to', to);
+      expect(ended.code, reported(ended)).toBe(6);
+      expect(await moveOf(name)).toBeUndefined();
+      return ended.stderr;
+    };
+
+    test('is refused by name before anything changes', async () => {
+      await stage().apply(
+        consumer,
+        claim('lone'),
+        claim('foreign', 'loop'),
+        holder('bare', 'lone', genuine),
+        holder('own', 'foreign', genuine),
+      );
+      await Promise.all(['bare', 'own'].map((name) => stage().podThat(consumer, [shop, name], 'is ready', isReady)));
+      expect(await refused('nothing', provider)).toMatch(
+        /claim nothing does not exist in namespace shop: accepted is one of .*lone/,
+      );
+      expect(await refused('lone', provider)).toMatch(
+        /claim lone: pod bare uses it and nothing would make that pod again/,
+      );
+      expect(await refused('foreign', provider)).toMatch(
+        /claim foreign is of StorageClass loop, whose volumes Isthmus does not make/,
+      );
+      expect(await refused(ledger, 'local')).toMatch(/is in this cluster already/);
+      expect(await refused(ledger, 'genoa')).toMatch(
+        /cluster genoa is no provider of this cluster: accepted is one of local, milan/,
+      );
+      for (const name of ['bare', 'own'])
+        await stage().kubectl(consumer, ['-n', shop, 'delete', 'pod', name, '--wait']);
+      await stage().kubectl(consumer, ['-n', shop, 'delete', 'pvc', 'lone', 'foreign', '--wait']);
+    });
+
+    test('leaves nothing behind', async () => {
+      await stage().kubectl(consumer, ['-n', shop, 'delete', 'statefulset', 'ledger', '--wait']);
+      await stage().kubectl(consumer, ['-n', shop, 'delete', 'volumemoves', '--all', '--wait']);
+      await stage().kubectl(consumer, ['-n', shop, 'wait', '--for=delete', 'pod/ledger-0']);
+      await stage().kubectl(consumer, ['-n', shop, 'delete', 'pvc', ledger, '--wait']);
+      await eventually('no claim is left for it', async () => (await realClaims()).length === 0, patience);
+    });
+  });
+}
