@@ -71,11 +71,7 @@ export const stagingClaim = (move: VolumeMove, note: ClaimNote, volume: Persiste
 });
 
 /** The claim again, on its new volume. Pods wait until the move is through. */
-export const claimAgain = (
-  move: VolumeMove,
-  note: ClaimNote,
-  volume: PersistentVolume,
-): Claim => ({
+export const claimAgain = (move: VolumeMove, note: ClaimNote, volume: PersistentVolume): Claim => ({
   apiVersion: 'v1',
   kind: 'PersistentVolumeClaim',
   metadata: {
