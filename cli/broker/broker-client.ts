@@ -17,7 +17,7 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import { Problem } from '#shared/schema/api/resources.ts';
 import { type Login, loadLogin } from './login-config.ts';
-import { renewed } from './provider-login/renew.ts';
+import { renewed } from './renew.ts';
 
 interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;

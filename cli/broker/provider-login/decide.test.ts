@@ -29,7 +29,7 @@ describe('while the device flow waits for consent', () => {
     expect(decide(answer, 5_000)).toEqual(next);
   });
 
-  test('it never asks faster than before, whatever comes', () => {
+  test('it never asks faster than before, for every order of answers', () => {
     const answers = fc.array(
       fc.constantFrom<TokenAnswer>(error('authorization_pending'), error('slow_down'), { kind: 'silence', why: '' }),
       { maxLength: 20 },

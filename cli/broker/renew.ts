@@ -2,9 +2,9 @@
 import { mkdir, rm, stat } from 'node:fs/promises';
 import type { CliIo } from '#cli/output/io.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { configFile, type Login, loadLogin, saveLogin } from '../login-config.ts';
-import { expiryOf } from './id-token.ts';
-import { findProvider } from './provider.ts';
+import { configFile, type Login, loadLogin, saveLogin } from './login-config.ts';
+import { expiryOf } from './provider-login/id-token.ts';
+import { findProvider } from './provider-login/provider.ts';
 
 /** Renewed this long before the end, so that a request in flight and a slow clock do not meet it. */
 const marginMs = 60_000;
