@@ -116,15 +116,15 @@ export function createDesiredState({
     return answer.sets.map((set) => set.peering);
   }
 
-  /** The objects that other present sets want, and those of them that newer sets want: two peerings of a pair share a namespace and a link. */
-  function elsewhere(
-    set: DesiredSet,
-    counts: (other: DesiredSet) => boolean = () => true,
-  ): Required<Pick<PlanInput, 'wantedElsewhere' | 'leftToOthers'>> {
+  /**
+   * The objects that other present sets want, and those of them that newer sets want: two peerings of a pair share a namespace and a link. What a set
+   * of another peer names there is not that peer's: it is refused, and holds nothing back.
+   */
+  function elsewhere(set: DesiredSet): Required<Pick<PlanInput, 'wantedElsewhere' | 'leftToOthers'>> {
     const wanted = new Set<string>();
     const newer = new Set<string>();
     for (const other of sets.values()) {
-      if (other.peering === set.peering || other.state !== 'present' || !counts(other)) continue;
+      if (other.peering === set.peering || other.state !== 'present' || other.peer !== set.peer) continue;
       for (const manifest of other.objects) {
         for (const ref of [refText(manifest.kind, manifestRef(manifest)), ...derivedRefs(manifest)]) {
           wanted.add(ref);
@@ -235,8 +235,7 @@ export function createDesiredState({
   ): Promise<Outcome> {
     const isOfPeer = (other: DesiredSet) => other.peer === set.peer && other.state === 'present';
     const ending: DesiredSet = { ...set, state: 'absent', peerDead: true, objects: [] };
-    const wantedElsewhere = elsewhere(set, (other) => !isOfPeer(other)).wantedElsewhere;
-    const plan = planSet({ set: ending, live, wantedElsewhere, refused: new Set(), hashOf: manifestHash });
+    const plan = planSet({ set: ending, live, wantedElsewhere: new Set(), refused: new Set(), hashOf: manifestHash });
     if (plan.markPeerDead) await markPeerDead(set, signal);
     for (const object of plan.remove) await removeOne(object, signal);
     if (plan.remove.length > 0)
