@@ -57,11 +57,7 @@ export const catalogueOf = (rows: typeof httpFunctions): readonly CloudFunction[
   entry(`${events}/dispatch.ts`, { kind: 'stream', filter: outboxInsertions }, ['stream:read', 'bus:publish'], {
     timeoutSeconds: 60,
   }),
-  onEvent('authentication', 'authentication'),
-  onEvent('negotiation', 'negotiation'),
-  onEvent('network', 'network'),
-  onEvent('peering', 'peering'),
-  onEvent('applied', 'applied'),
+  onEvent('peerings', 'peerings'),
   onEvent('cluster-left', 'clusterLeft'),
   entry(`${events}/webhooks.ts`, { kind: 'event', pattern: patterns.webhooks }, delivers, { timeoutSeconds: 60 }),
   entry('functions/schedule/sweep.ts', { kind: 'schedule', rate: 'rate(1 minute)' }, coordinates, {

@@ -4,7 +4,7 @@ import type { Code } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
 import type { CloudFunction } from '#functions/cloud-function.ts';
 import type { CloudEnvironment } from '#functions/runtime/env.ts';
-import { isAsynchronous } from './constructs/access.ts';
+import { isAsynchronous, type Part, partOf } from './constructs/access.ts';
 import type { Runs } from './constructs/broker-function.ts';
 import { here } from './constructs/here.ts';
 import { type Names, namesOf } from './constructs/names.ts';
@@ -35,7 +35,14 @@ export function minutesOf(rate: string): number {
   return Number(count) * (minutes[unit] ?? 1);
 }
 
-const watchedIn = (functions: readonly CloudFunction[], names: Names, edge: EdgeStack): Watched => ({
+const watchedIn = (
+  functions: readonly CloudFunction[],
+  { accountConcurrency, reservedConcurrency }: StageSettings,
+  names: Names,
+  edge: EdgeStack,
+): Watched => ({
+  metrics: names.metrics,
+  unreserved: accountConcurrency - Object.values(reservedConcurrency).reduce((sum, one) => sum + one, 0),
   table: names.table,
   httpApiId: edge.httpApiId,
   webSocketApiId: edge.webSocketApiId,
@@ -48,14 +55,6 @@ const watchedIn = (functions: readonly CloudFunction[], names: Names, edge: Edge
   ),
   deadLetters: functions.filter(isAsynchronous).map(({ name }) => ({ edge: name, queue: names.deadLetters(name) })),
 });
-
-/** Which stack a function is in: by its trigger, then by its folder. */
-function shared(functions: readonly CloudFunction[]) {
-  const asynchronous = functions.filter(isAsynchronous);
-  const answering = functions.filter((fn) => !isAsynchronous(fn));
-  const isForAgents = ({ file }: CloudFunction): boolean => file.startsWith('functions/channel/');
-  return { asynchronous, agents: answering.filter(isForAgents), people: answering.filter((fn) => !isForAgents(fn)) };
-}
 
 export class BrokerStage extends Stage {
   constructor(scope: Construct, { settings, functions, codeOf }: BrokerStageProps) {
@@ -96,18 +95,18 @@ export class BrokerStage extends Stage {
       },
     };
     const apis = { httpApiId: edge.httpApiId, webSocketApiId: edge.webSocketApiId };
-    const { asynchronous, agents, people } = shared(functions);
+    const within = (part: Part) => functions.filter((fn) => partOf(fn) === part);
     const running = [
       new EventsStack(this, 'events', {
         ...runs,
-        functions: asynchronous,
+        functions: within('events'),
         ...stack('events', 'what happens after a change'),
       }),
-      new ApiStack(this, 'api', { ...runs, ...apis, functions: people, ...stack('api', 'its REST API') }),
+      new ApiStack(this, 'api', { ...runs, ...apis, functions: within('api'), ...stack('api', 'its REST API') }),
       new ChannelStack(this, 'channel', {
         ...runs,
         ...apis,
-        functions: agents,
+        functions: within('channel'),
         ...stack('channel', 'what agents talk to'),
       }),
     ];
@@ -126,7 +125,7 @@ export class BrokerStage extends Stage {
     const observability = new ObservabilityStack(this, 'observability', {
       settings,
       names,
-      watched: watchedIn(functions, names, edge),
+      watched: watchedIn(functions, settings, names, edge),
       ...stack('observability', 'alarms and dashboard'),
     });
     observability.addStackDependency(edge);

@@ -29,7 +29,7 @@ function stage(name: string): SynthesisedStage {
 }
 
 describe('functions', () => {
-  test('each file of the catalogue is one, on arm64 and Node 24, with a log of its own that ends', () => {
+  test('each file of the catalogue is one, on arm64 and Node 24, and logs into the group of its part, which ends', () => {
     const found = ofType('AWS::Lambda::Function', production).map(properties);
     expect(found.map(({ Description }) => Description).sort()).toEqual(cloudFunctions.map(({ file }) => file).sort());
     for (const fn of found) {
@@ -40,7 +40,10 @@ describe('functions', () => {
       expect(fn.LoggingConfig).toHaveProperty('LogGroup');
     }
     const logs = ofType('AWS::Logs::LogGroup', production).map(properties);
-    expect(logs).toHaveLength(found.length + 2);
+    // One for each part, so that one query finds a request; and the two of the gateway itself.
+    expect(logs.map(({ LogGroupName }) => LogGroupName).sort()).toEqual(
+      ['access-api', 'access-channel', 'api', 'channel', 'events'].map((part) => `/isthmus/production/${part}`),
+    );
     expect(new Set(logs.map(({ RetentionInDays }) => RetentionInDays))).toEqual(new Set([90]));
   });
 
@@ -99,7 +102,11 @@ describe('the edge', () => {
     for (const each of found) {
       expect(each).toMatchObject({ DefaultRouteSettings: { ThrottlingRateLimit: 2_000, ThrottlingBurstLimit: 4_000 } });
       const log = JSON.parse((each.AccessLogSettings as { Format: string }).Format) as Record<string, string>;
-      expect(log).toMatchObject({ requestId: '$context.requestId', status: '$context.status' });
+      expect(log).toMatchObject({
+        requestId: '$context.requestId',
+        status: '$context.status',
+        integration: '$context.integrationStatus',
+      });
       expect(Object.values(log).filter((value) => /header|authorizer|body|querystring/i.test(value))).toEqual([]);
     }
   });

@@ -41,11 +41,15 @@ export const StageSettings = z.strictObject({
     z.string().refine(isOrigin, 'must be an origin as browsers send it: https://portal.example.com'),
   ),
   domain: Domain.optional(),
-  /** Concurrent executions set aside, by function name. They are taken from the account's 1,000 for all others. */
+  /** Concurrent executions that AWS grants the account in this Region: 1,000, or less in a new account. */
+  accountConcurrency: z.int().min(100),
+  /** Concurrent executions set aside, by function name. They are taken from the account's for all others. */
   reservedConcurrency: z.record(z.string(), z.int().min(1)),
 
-  /** Gets every alarm by e-mail. More subscribers can be added to the topic by hand. */
-  alarmEmail: z.email().optional(),
+  /** Get every alarm: e-mail addresses, and HTTPS addresses of a pager. AWS asks each to confirm once. Empty: alarms reach no reader, and the synthesis warns. */
+  alarmSubscribers: z.array(z.union([z.email(), z.url({ protocol: /^https$/ })])),
+  /** USD a month that the whole account may cost: the alarms' topic is told at 80 % of it, and when the forecast is above it. */
+  monthlyBudgetUsd: z.int().min(1),
   dashboard: z.boolean(),
   /** API Gateway writes a WebSocket's access log only with a role set for the whole account and Region: one stage of them owns it. */
   ownsApiGatewayLogRole: z.boolean(),
@@ -61,7 +65,10 @@ const development: StageSettings = {
   logLevel: 'debug',
   throttle: { perSecond: 50, burst: 100 },
   corsOrigins: [],
+  accountConcurrency: 1_000,
   reservedConcurrency: {},
+  alarmSubscribers: [],
+  monthlyBudgetUsd: 20,
   dashboard: false,
   ownsApiGatewayLogRole: true,
 };
@@ -99,7 +106,10 @@ const production: StageSettings = {
   logLevel: 'info',
   throttle: { perSecond: 2_000, burst: 4_000 },
   corsOrigins: [],
+  accountConcurrency: 1_000,
   reservedConcurrency: setAside,
+  alarmSubscribers: [],
+  monthlyBudgetUsd: 300,
   dashboard: true,
   ownsApiGatewayLogRole: true,
 };

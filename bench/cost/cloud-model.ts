@@ -17,7 +17,7 @@ import { handler as disconnect } from '#functions/channel/disconnect.ts';
 import { handler as message } from '#functions/channel/message.ts';
 import type { SocketEvent, SocketFunction } from '#functions/channel/socket.ts';
 import { handler as clusterLeft } from '#functions/events/cluster-left.ts';
-import { handler as peering } from '#functions/events/peering.ts';
+import { handler as peerings } from '#functions/events/peerings.ts';
 import { fromGatewayResult, toGatewayEvent } from '#functions/local/gateway-event.ts';
 import { createRouter } from '#functions/local/gateway-router.ts';
 import { invocationContext } from '#functions/local/invocation.ts';
@@ -91,28 +91,13 @@ interface Rule {
   readonly pattern: (typeof patterns)[keyof typeof patterns];
 }
 const rules: readonly Rule[] = [
-  { name: 'events-authentication', pattern: patterns.authentication },
-  { name: 'events-negotiation', pattern: patterns.negotiation },
-  { name: 'events-network', pattern: patterns.network },
-  { name: 'events-peering', pattern: patterns.peering },
-  { name: 'events-applied', pattern: patterns.applied },
+  { name: 'events-peerings', pattern: patterns.peerings },
   { name: 'events-cluster-left', pattern: patterns.clusterLeft },
 ];
 
 /** EventBridge's matching, as far as our rules use it; `patterns.real.test.ts` holds the patterns against AWS's own matcher. */
-export function matches({ pattern }: Pick<Rule, 'pattern'>, event: NewEvent): boolean {
-  if (!(pattern['detail-type'] as readonly string[]).includes(event.type)) return false;
-  const { detail } = pattern as { readonly detail?: { readonly data: { readonly kinds: readonly unknown[] } } };
-  if (detail === undefined) return true;
-  const kinds = event.data.kinds as readonly string[] | undefined;
-  const present = kinds !== undefined && kinds.length > 0;
-  return detail.data.kinds.some((wanted) => {
-    if (typeof wanted === 'string') return present && kinds.includes(wanted);
-    if ('exists' in (wanted as object)) return !present;
-    const known = (wanted as { readonly 'anything-but': readonly string[] })['anything-but'];
-    return present && kinds.some((kind) => !known.includes(kind));
-  });
-}
+const matches = ({ pattern }: Rule, { type }: NewEvent): boolean =>
+  (pattern['detail-type'] as readonly string[]).includes(type);
 
 export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
   const { clock = new ManualClock(), meter = new Meter() } = options;
@@ -263,7 +248,6 @@ export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
     },
   };
 
-  /** All but one of the rules start the same reaction. */
   async function react(name: string, event: NewEvent): Promise<void> {
     const bridged = {
       id: event.id,
@@ -272,7 +256,7 @@ export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
       time: new Date(event.at).toISOString(),
       detail: detailOf(event),
     };
-    const run = name === 'events-cluster-left' ? clusterLeft : peering;
+    const run = name === 'events-cluster-left' ? clusterLeft : peerings;
     await invoke(name, async (context) => run(bridged as never, context));
   }
 

@@ -7,7 +7,7 @@ import type { InClusterRequests } from '../model/peering-requests.ts';
 import type { Subscriber } from '../ports/event-bus.ts';
 import type { EventType } from './types.ts';
 
-const types: readonly EventType[] = [
+export const peeringTypes = [
   'cluster.observed',
   'cluster.facts-changed',
   'cluster.joined',
@@ -16,7 +16,7 @@ const types: readonly EventType[] = [
   'peering.changed',
   'peering.unpeer-requested',
   'invitation.revoked',
-];
+] as const satisfies readonly EventType[];
 
 interface Reacting {
   readonly coordinator: Pick<Coordinator, 'look' | 'lookAtCluster'>;
@@ -25,7 +25,7 @@ interface Reacting {
 
 export const peeringTrigger = ({ coordinator, inClusterRequests }: Reacting): Subscriber => ({
   name: 'peerings',
-  types,
+  types: peeringTypes,
   async handle({ stream: tenant, subject, data }, signal) {
     const [kind, id = ''] = subject.split('/', 2);
     if (kind === 'peering') {

@@ -16,7 +16,7 @@ export const eventTypes = {
   'cluster.left': { public: true },
   'cluster.labels-changed': { public: true },
   'cluster.facts-changed': { public: true },
-  /** An agent reported something new about the peerings in `data.peerings`; `data.kinds` are the kinds of objects that differ. */
+  /** An agent reported something new about the peerings in `data.peerings`. */
   'cluster.observed': { public: false },
   'peering.requested': { public: true },
   'peering.changed': { public: true },

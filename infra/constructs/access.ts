@@ -54,10 +54,10 @@ const meanings: Readonly<Record<Access, (reach: Reachable) => Statement[]>> = {
   ],
 };
 
-const writesLog = (names: Names, name: string): Statement => ({
+const writesLog = (names: Names, part: Part): Statement => ({
   sid: 'WriteLog',
   actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
-  resources: [`${names.logGroupArn(name)}:*`],
+  resources: [`${names.logGroupArn(part)}:*`],
 });
 
 const sendsDeadLetters = (names: Names, name: string): Statement => ({
@@ -82,8 +82,17 @@ export function isAsynchronous({ trigger }: CloudFunction): boolean {
   }
 }
 
+/** The stack that a function is in, and the log group that it shares with the others there: one query finds a request. */
+export type Part = 'api' | 'channel' | 'events';
+
+/** By its trigger, then by its folder. */
+export function partOf(fn: CloudFunction): Part {
+  if (isAsynchronous(fn)) return 'events';
+  return fn.file.startsWith('functions/channel/') ? 'channel' : 'api';
+}
+
 export const statementsOf = (fn: CloudFunction, reach: Reachable): Statement[] => [
-  writesLog(reach.names, fn.name),
+  writesLog(reach.names, partOf(fn)),
   ...(isAsynchronous(fn) ? [sendsDeadLetters(reach.names, fn.name)] : []),
   ...fn.access.flatMap((need) => meanings[need](reach)),
 ];

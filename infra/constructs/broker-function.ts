@@ -1,5 +1,5 @@
-/** One function file as a Lambda function: its bundle, its own role with nothing but its statements, its log group and its dead letters. */
-import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
+/** One function file as a Lambda function: its bundle, its own role with nothing but its statements, and its dead letters. */
+import { Duration, Stack, Validations } from 'aws-cdk-lib';
 import { Effect, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import {
   Architecture,
@@ -11,7 +11,7 @@ import {
   Tracing,
 } from 'aws-cdk-lib/aws-lambda';
 import { SqsDestination } from 'aws-cdk-lib/aws-lambda-destinations';
-import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import type { CloudFunction } from '#functions/cloud-function.ts';
@@ -29,22 +29,22 @@ export interface Runs {
   readonly codeOf: (fn: CloudFunction) => Code;
 }
 
+export interface RunsWithLog extends Runs {
+  /** Of its part. */
+  readonly logGroup: ILogGroup;
+}
+
 export class BrokerFunction extends Construct {
   readonly lambda: Lambda;
   /** Undefined when callers wait for the answer. */
   readonly deadLetters: Queue | undefined;
 
-  constructor(scope: Construct, fn: CloudFunction, { settings, reach, environment, codeOf }: Runs) {
+  constructor(scope: Construct, fn: CloudFunction, { settings, reach, environment, codeOf, logGroup }: RunsWithLog) {
     super(scope, fn.name);
     const { names } = reach;
     const asynchronous = isAsynchronous(fn);
     const reserved = settings.reservedConcurrency[fn.name];
     this.deadLetters = asynchronous ? deadLetters(this, names, fn.name) : undefined;
-    const logGroup = new LogGroup(this, 'Log', {
-      logGroupName: names.logGroup(fn.name),
-      retention: settings.logDays,
-      removalPolicy: RemovalPolicy.DESTROY,
-    });
     const statements = statementsOf(fn, reach);
     const role = new Role(this, 'Role', {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),

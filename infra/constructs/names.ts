@@ -31,6 +31,8 @@ export interface Names {
   readonly logGroup: (name: string) => string;
   readonly logGroupArn: (name: string) => string;
   readonly deadLetters: (edge: string) => string;
+  /** Namespace of the metrics that are counted from logs. */
+  readonly metrics: string;
   readonly deadLettersArn: (edge: string) => string;
   /** For everything else, `isthmus-production-…`. */
   readonly of: (name: string) => string;
@@ -61,6 +63,7 @@ export function namesOf(
     logGroup,
     logGroupArn: (name) => arn('logs', `log-group:${logGroup(name)}`),
     deadLetters,
+    metrics: `Isthmus/${stage}`,
     deadLettersArn: (edge) => arn('sqs', deadLetters(edge)),
     of,
   };

@@ -5,7 +5,7 @@ export interface Alarm {
   readonly namespace: string;
   readonly metric: string;
   readonly dimensions: Readonly<Record<string, string>>;
-  readonly statistic: 'Sum' | 'Maximum';
+  readonly statistic: 'Sum' | 'Maximum' | 'p99';
   readonly periodMinutes: number;
   /** How many periods in a row. */
   readonly periods: number;
@@ -16,8 +16,19 @@ export interface Alarm {
   readonly because: string;
 }
 
+/** The section of docs/operate.md that says what to do. */
+export const sectionOf = (name: string): string => /-(dead-letters|silent)$/.exec(name)?.[1] ?? name;
+
+/** Counted from the access logs. */
+export const requestMetric = 'RequestMs';
+export const throttledMetric = 'ThrottledRequests';
+
 /** Names of what is watched. */
 export interface Watched {
+  /** Namespace of the metrics that are counted from logs. */
+  readonly metrics: string;
+  /** Concurrent executions of the account that are set aside for no function. */
+  readonly unreserved: number;
   readonly table: string;
   readonly httpApiId: string;
   readonly webSocketApiId: string;
@@ -88,7 +99,35 @@ export const alarmsFor = (watched: Watched): readonly Alarm[] => [
     threshold: 5,
     silence: 'fine',
     because:
-      'requests fail through no fault of their senders: find the route in the access log and the request id in the log of its function',
+      'requests fail through no fault of their senders: find route, tenant and request id in the request log, and the failure under that id',
+  },
+  {
+    name: 'api-slow',
+    namespace: watched.metrics,
+    metric: requestMetric,
+    dimensions: {},
+    statistic: 'p99',
+    periodMinutes: 5,
+    periods: 3,
+    compare: 'at least',
+    threshold: 2_000,
+    silence: 'fine',
+    because:
+      'one request in a hundred takes two seconds and more, long polls left out: find the slow routes and their tenants in the request log',
+  },
+  {
+    name: 'api-throttled',
+    namespace: watched.metrics,
+    metric: throttledMetric,
+    dimensions: {},
+    statistic: 'Sum',
+    periodMinutes: 5,
+    periods: 2,
+    compare: 'at least',
+    threshold: 50,
+    silence: 'fine',
+    because:
+      'the stage takes no more requests than its throttle lets in, and refuses those of every tenant alike: find the address or tenant that sends most',
   },
   {
     name: 'channel-errors',
@@ -116,7 +155,35 @@ export const alarmsFor = (watched: Watched): readonly Alarm[] => [
     threshold: 10,
     silence: 'fine',
     because:
-      'one partition takes more than 1,000 writes a second or the table grows faster than on-demand doubles: find the tenant in the access log',
+      'one partition takes more than 1,000 writes a second or the table grows faster than on-demand doubles: find the tenant in the request log',
+  },
+  {
+    name: 'table-read-throttles',
+    namespace: 'AWS/DynamoDB',
+    metric: 'ReadThrottleEvents',
+    dimensions: { TableName: watched.table },
+    statistic: 'Sum',
+    periodMinutes: 5,
+    periods: 2,
+    compare: 'at least',
+    threshold: 10,
+    silence: 'fine',
+    because:
+      'one partition is asked for more than 3,000 read units a second: find the tenant that sends most in the request log',
+  },
+  {
+    name: 'concurrency-headroom',
+    namespace: 'AWS/Lambda',
+    metric: 'UnreservedConcurrentExecutions',
+    dimensions: {},
+    statistic: 'Maximum',
+    periodMinutes: 5,
+    periods: 2,
+    compare: 'at least',
+    threshold: Math.floor(watched.unreserved * 0.8),
+    silence: 'fine',
+    because:
+      'four fifths of the concurrency that is set aside for no function are in use, by this stage or a neighbour: ask AWS for more before functions are throttled',
   },
   {
     name: 'functions-throttled',

@@ -24,6 +24,8 @@ const standingPrice: Readonly<Record<string, number>> = {
   'AWS::ApiGatewayV2::Route': 0,
   'AWS::ApiGatewayV2::RouteResponse': 0,
   'AWS::ApiGatewayV2::Stage': 0,
+  // Without actions.
+  'AWS::Budgets::Budget': 0,
   'AWS::CloudFront::Distribution': 0,
   'AWS::CloudFront::OriginAccessControl': 0,
   'AWS::CloudFront::ResponseHeadersPolicy': 0,
@@ -40,6 +42,8 @@ const standingPrice: Readonly<Record<string, number>> = {
   'AWS::Lambda::Function': 0,
   'AWS::Lambda::Permission': 0,
   'AWS::Logs::LogGroup': 0,
+  // The metric behind it costs 0.30 in a month in which it counted anything: an idle stage counts nothing.
+  'AWS::Logs::MetricFilter': 0,
   'AWS::S3::Bucket': 0,
   'AWS::S3::BucketPolicy': 0,
   'AWS::SecretsManager::Secret': prices.secret,

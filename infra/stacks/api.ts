@@ -5,6 +5,7 @@ import type { Construct } from 'constructs';
 import type { CloudFunction } from '#functions/cloud-function.ts';
 import { BrokerFunction, type Runs } from '../constructs/broker-function.ts';
 import { httpRoute } from '../constructs/http-route.ts';
+import { partLog } from '../constructs/part-log.ts';
 
 export interface ApiProps extends StackProps, Runs {
   readonly httpApiId: string;
@@ -19,8 +20,9 @@ export class ApiStack extends Stack {
   ) {
     super(scope, id, props);
     const httpApi = HttpApi.fromHttpApiAttributes(this, 'HttpApi', { httpApiId });
+    const logGroup = partLog(this, 'api', { settings, names: reach.names });
     for (const fn of functions) {
-      const broker = new BrokerFunction(this, fn, { settings, reach, environment, codeOf });
+      const broker = new BrokerFunction(this, fn, { settings, reach, environment, codeOf, logGroup });
       if (fn.trigger.kind === 'http' || fn.trigger.kind === 'no-route') httpRoute(broker, httpApi, fn.trigger);
     }
   }

@@ -5,6 +5,7 @@ import { WebSocketLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integra
 import type { Construct } from 'constructs';
 import { BrokerFunction } from '../constructs/broker-function.ts';
 import { httpRoute } from '../constructs/http-route.ts';
+import { partLog } from '../constructs/part-log.ts';
 import { excuses } from '../rules/excuses.ts';
 import type { ApiProps } from './api.ts';
 
@@ -21,8 +22,9 @@ export class ChannelStack extends Stack {
     super(scope, id, props);
     const httpApi = HttpApi.fromHttpApiAttributes(this, 'HttpApi', { httpApiId });
     const webSocketApi = WebSocketApi.fromWebSocketApiAttributes(this, 'WebSocketApi', { webSocketId: webSocketApiId });
+    const logGroup = partLog(this, 'channel', { settings, names: reach.names });
     for (const fn of functions) {
-      const broker = new BrokerFunction(this, fn, { settings, reach, environment, codeOf });
+      const broker = new BrokerFunction(this, fn, { settings, reach, environment, codeOf, logGroup });
       if (fn.trigger.kind === 'http') httpRoute(broker, httpApi, fn.trigger);
       if (fn.trigger.kind !== 'socket') continue;
       const route = new WebSocketRoute(broker, 'Route', {

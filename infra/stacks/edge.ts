@@ -16,7 +16,7 @@ import {
 } from 'aws-cdk-lib/aws-apigatewayv2';
 import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
 import { ManagedPolicy, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import { FilterPattern, LogGroup, MetricFilter } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import {
   crossOriginAnswerHeaders,
@@ -25,10 +25,11 @@ import {
   crossOriginSeconds,
 } from '#shared/domain/cross-origin.ts';
 import type { Names } from '../constructs/names.ts';
+import { throttledMetric } from '../rules/alarms.ts';
 import { excuses } from '../rules/excuses.ts';
 import type { StageSettings } from '../stages.ts';
 
-/** Caller, route and outcome; no content of headers or bodies. */
+/** Caller, route and outcome; no content of headers or bodies. The tenant is in the log of the function, under the same request id: API Gateway cannot know it. */
 const accessLog = (fields: Readonly<Record<string, string>>): AccessLogFormat =>
   AccessLogFormat.custom(
     JSON.stringify({
@@ -37,6 +38,8 @@ const accessLog = (fields: Readonly<Record<string, string>>): AccessLogFormat =>
       time: '$context.requestTimeEpoch',
       route: '$context.routeKey',
       status: '$context.status',
+      // A dash: no function was started, the gateway answered by itself.
+      integration: '$context.integrationStatus',
       error: '$context.error.message',
       ...fields,
     }),
@@ -81,6 +84,14 @@ export class EdgeStack extends Stack {
         },
       }),
     });
+    const httpLog = this.accessLogGroup('HttpLog', settings, names.logGroup('access-api'));
+    new MetricFilter(this, 'Throttled', {
+      logGroup: httpLog,
+      filterPattern: FilterPattern.literal('{ ($.status = "429") && ($.integration = "-") }'),
+      metricNamespace: names.metrics,
+      metricName: throttledMetric,
+      metricValue: '1',
+    });
     // `$default`: with any other name, the stage would be part of the path that the functions see.
     new HttpStage(this, 'HttpStage', {
       httpApi,
@@ -88,7 +99,7 @@ export class EdgeStack extends Stack {
       autoDeploy: true,
       throttle: throttled,
       accessLogSettings: {
-        destination: new LogGroupLogDestination(this.accessLogGroup('HttpLog', settings, names.logGroup('access-api'))),
+        destination: new LogGroupLogDestination(httpLog),
         format: accessLog({ method: '$context.httpMethod', path: '$context.path', ms: '$context.responseLatency' }),
       },
       ...(apiDomain && { domainMapping: { domainName: apiDomain } }),

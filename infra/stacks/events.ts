@@ -6,6 +6,7 @@ import type { Construct } from 'constructs';
 import type { CloudFunction } from '#functions/cloud-function.ts';
 import { scheduled, startedByEvents, startedByStream } from '../constructs/asynchronous-edge.ts';
 import { BrokerFunction, type Runs } from '../constructs/broker-function.ts';
+import { partLog } from '../constructs/part-log.ts';
 
 export interface EventsProps extends StackProps, Runs {
   readonly functions: readonly CloudFunction[];
@@ -32,9 +33,10 @@ export class EventsStack extends Stack {
     archive.applyRemovalPolicy(settings.keepData ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY);
     const group = new CfnScheduleGroup(this, 'Schedules', { name: names.of('schedules') });
 
+    const logGroup = partLog(this, 'events', { settings, names });
     for (const fn of functions) {
       const { trigger } = fn;
-      const broker = new BrokerFunction(this, fn, { settings, reach, environment, codeOf });
+      const broker = new BrokerFunction(this, fn, { settings, reach, environment, codeOf, logGroup });
       switch (trigger.kind) {
         case 'stream':
           startedByStream(broker, { streamArn: reach.tableStreamArn, filter: trigger.filter });

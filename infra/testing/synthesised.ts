@@ -27,6 +27,7 @@ export interface StackTemplate {
 export interface SynthesisedStage {
   readonly settings: StageSettings;
   readonly stacks: Readonly<Record<string, StackTemplate>>;
+  readonly warnings: readonly string[];
 }
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -49,7 +50,7 @@ const everyOption = (like: StageSettings): StageSettings => ({
     certificateArn: 'arn:aws:acm:eu-central-1:123456789012:certificate/11111111-2222-3333-4444-555555555555',
   },
   reservedConcurrency: { 'schedule-sweep': 2 },
-  alarmEmail: 'operator@example.com',
+  alarmSubscribers: ['operator@example.com', 'https://pager.example.com/isthmus'],
   ownsApiGatewayLogRole: false,
 });
 
@@ -87,7 +88,8 @@ export function synthesise(
           text: JSON.stringify(stack.template),
         } satisfies StackTemplate,
       ]);
-      return [own.name, { settings: own, stacks: Object.fromEntries(templates) }];
+      const warnings = stacks.flatMap(({ messages }) => messages.map(({ entry }) => String(entry.data)));
+      return [own.name, { settings: own, stacks: Object.fromEntries(templates), warnings }];
     }),
   );
   rmSync(scratch, { recursive: true });

@@ -28,11 +28,7 @@ const functions = [
   'channel-message',
   'channel-disconnect',
   'events-dispatch',
-  'events-authentication',
-  'events-negotiation',
-  'events-network',
-  'events-peering',
-  'events-applied',
+  'events-peerings',
   'events-cluster-left',
   'schedule-sweep',
 ];
@@ -164,9 +160,7 @@ test('two clusters peer, ring by ring, and events through stream, bus and rules 
 
   const before = await cloud.dynamodb.dump(cloud.tableName);
   const ran = await cloud.deliver({ times: 2 });
-  for (const name of ['events-authentication', 'events-negotiation', 'events-peering', 'events-applied']) {
-    expect(ran).toContain(name);
-  }
+  expect(ran).toContain('events-peerings');
   expect(sorted(await cloud.dynamodb.dump(cloud.tableName))).toEqual(sorted(before));
 
   const deleted = await rest('api-peerings-delete', 'DELETE', `/v1/peerings/${body.id}`, {
@@ -250,7 +244,7 @@ describe('a process that died between storing a report and looking at its peerin
 
   test('is made up for by its event', async () => {
     const provider = await reportedAndDied('graz', 'linz');
-    expect(await cloud.deliver()).toContain('events-authentication');
+    expect(await cloud.deliver()).toContain('events-peerings');
     expect(await kindsDesired(provider)).toContain('Tenant');
   });
 
@@ -290,7 +284,7 @@ test('a sample stream record becomes an event, and what is unreadable is reporte
 
 test('an event that is none of ours fails, so that it ends among the dead letters', async () => {
   const event = { id: 'x', 'detail-type': 'cluster.left', source: 'isthmus', detail: { nonsense: true } };
-  await expect(cloud.invoke('events-peering', event)).rejects.toThrow(/not one of this broker/);
+  await expect(cloud.invoke('events-peerings', event)).rejects.toThrow(/not one of this broker/);
 });
 
 test('health answers without a table', async () => {

@@ -23,7 +23,6 @@ import { key, partition, prefix } from '../../store/keys.ts';
 import { untilWritten } from '../../store/until-written.ts';
 import { unreadable } from '../core/observed.ts';
 import { tenantOf } from '../cross-tenant/copies.ts';
-import { changedKinds } from './changed-kinds.ts';
 
 export interface Exchange {
   /**
@@ -100,11 +99,7 @@ export function createExchange(
   }
 
   /** Undefined: nothing new, or not this cluster's to report. */
-  async function storeSet(
-    agent: AgentCaller,
-    set: ObservedSet,
-    signal?: AbortSignal,
-  ): Promise<{ readonly op: Op; readonly kinds: readonly string[] } | undefined> {
+  async function storeSet(agent: AgentCaller, set: ObservedSet, signal?: AbortSignal): Promise<Op | undefined> {
     const { tenant, clusterId } = agent;
     const peeringAt = key.peering(tenant, set.peering);
     const peering = await store.get<PeeringRecord>(peeringAt.pk, peeringAt.sk, signal);
@@ -135,10 +130,7 @@ export function createExchange(
     if (left.length > 0)
       log.warn('fields of a report were left out', { tenant, cluster: clusterId, peering: set.peering, fields: left });
     const kept = { ...value, signedAt: agent.signedAt ?? known };
-    return {
-      op: item ? { op: 'update', ...at, value: kept, ifVersion: item.version } : { op: 'put', ...at, value: kept },
-      kinds: changedKinds(item?.value.objects ?? [], set.objects),
-    };
+    return item ? { op: 'update', ...at, value: kept, ifVersion: item.version } : { op: 'put', ...at, value: kept };
   }
 
   async function storeSets(
@@ -152,19 +144,14 @@ export function createExchange(
       const stored = await untilWritten(async () => {
         const ops: Op[] = [];
         const peerings: string[] = [];
-        const kinds = new Set<string>();
         for (const set of chunk) {
           const stored = await storeSet(agent, set, signal);
           if (!stored) continue;
-          ops.push(stored.op);
+          ops.push(stored);
           peerings.push(set.peering);
-          for (const kind of stored.kinds) kinds.add(kind);
         }
         if (ops.length === 0) return peerings;
-        const event = eventOf(deps, agent.tenant, 'cluster.observed', `cluster/${agent.clusterId}`, {
-          peerings,
-          kinds: [...kinds].sort(),
-        });
+        const event = eventOf(deps, agent.tenant, 'cluster.observed', `cluster/${agent.clusterId}`, { peerings });
         await store.transact(ops, [event], signal);
         return peerings;
       }, signal);
