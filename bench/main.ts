@@ -46,6 +46,10 @@ const benches: Readonly<Record<string, Bench>> = {
     what: 'USD of an idle cluster, a peering, 1,000 watch events, by counting the calls of the real handlers',
     run: async (options) => (await import('./cost/cost.ts')).run(options),
   },
+  decides: {
+    what: 'ms from a report to the bell of the other cluster, and USD of 1,000 reports, when the request path decides and when events do',
+    run: async (options) => (await import('./decides/decides.ts')).run(options),
+  },
   swarm: {
     what: 'requests a second, P50 and P99, hottest partition, with simulated agents: 10,000 by default',
     run: async (options) => (await import('./swarm/swarm.ts')).run(options),

@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { sectionOf } from './rules/alarms.ts';
+import { requestMessage as written } from '#functions/runtime/request-log.ts';
+import { requestMessage, sectionOf } from './rules/alarms.ts';
 import { type SynthesisedStage, synthesise } from './testing/synthesised.ts';
 import { ofType, properties } from './testing/templates.ts';
 
@@ -90,6 +91,10 @@ test('the headroom is four fifths of what production sets aside for no function'
   const set = Object.values(reservedConcurrency).reduce((sum, one) => sum + one, 0);
   const headroom = alarmsOf(production).find(({ name }) => name === 'concurrency-headroom');
   expect(headroom).toMatchObject({ Threshold: Math.floor(0.8 * (accountConcurrency - set)) });
+});
+
+test('access log lines are found by the message that functions write', () => {
+  expect(requestMessage).toBe(written);
 });
 
 test('what is counted from logs feeds an alarm, by name and namespace', () => {

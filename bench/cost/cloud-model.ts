@@ -9,6 +9,7 @@ import { createMemoryStore } from '#control/adapters/memory/memory-store.ts';
 import { type Control, createControl } from '#control/control.ts';
 import { selfHostedLimits } from '#control/limits/limits.ts';
 import type { Limits } from '#control/model/limits.ts';
+import { createExchange, type Exchange } from '#control/peerings/agent-exchange/exchange.ts';
 import type { ClusterRef } from '#control/ports/agent-channel.ts';
 import type { NewEvent, Store } from '#control/ports/store.ts';
 import { cloudFunctions } from '#functions/catalogue.ts';
@@ -76,6 +77,8 @@ export interface CloudModelOptions {
   /** Default: memory, counted by the sizes of items. Otherwise the caller counts. */
   readonly store?: Store;
   readonly limits?: Limits;
+  /** Reports are stored and answered; what they mean is decided by the functions that events start. */
+  readonly eventsDecide?: boolean;
 }
 
 const memoryOf = new Map(cloudFunctions.map(({ name, memoryMb }) => [name, memoryMb]));
@@ -98,6 +101,18 @@ const rules: readonly Rule[] = [
 /** EventBridge's matching, as far as our rules use it; `patterns.real.test.ts` holds the patterns against AWS's own matcher. */
 const matches = ({ pattern }: Rule, { type }: NewEvent): boolean =>
   (pattern['detail-type'] as readonly string[]).includes(type);
+
+/** The exchange of a request path that decides nothing. Without requests from inside clusters, which no scenario makes. */
+const storing = (deps: Parameters<typeof createExchange>[0]): Exchange =>
+  createExchange(deps, {
+    coordinator: { look: async () => true, lookAtCluster: async () => undefined, isLive: async () => true },
+    inClusterRequests: {
+      accept: async () => undefined,
+      review: async () => undefined,
+      reviewAbout: async () => undefined,
+      answers: async () => [],
+    },
+  });
 
 export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
   const { clock = new ManualClock(), meter = new Meter() } = options;
@@ -141,7 +156,7 @@ export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
     limits: options.limits ?? selfHostedLimits,
   });
   const composition: CloudComposition = {
-    control,
+    control: options.eventsDecide ? { ...control, exchange: storing({ store, clock, ids, log: silentLog }) } : control,
     connections: {
       opened: (connectionId, agent) => connections.add(connectionId, agent),
       agentOf: (connectionId) => connections.agentOf(connectionId),

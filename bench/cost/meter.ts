@@ -16,6 +16,8 @@ export class Meter {
   readonly #units = new Map<Priced, number>();
   readonly #calls = new Map<string, number>();
   tableCalls = 0;
+  /** ms of each invocation, by function. */
+  readonly durations = new Map<string, number[]>();
   /** Of the table, by partition: where the heat is. */
   readonly partitions = new Map<string, { reads: number; writes: number }>();
 
@@ -37,6 +39,7 @@ export class Meter {
 
   invocation(name: string, memoryMb: number, ms: number): void {
     this.call(name);
+    this.durations.set(name, [...(this.durations.get(name) ?? []), ms]);
     this.add('lambdaRequest');
     this.add('lambdaGbSecond', (memoryMb / 1_024) * (Math.ceil(ms) / 1_000));
     this.add('logByte', isLogged(name) ? logBytesPerRequest : logBytesPerInvocation);

@@ -2,8 +2,7 @@
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { FilterPattern, LogGroup, MetricFilter } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
-import { requestMessage } from '#functions/runtime/request-log.ts';
-import { requestMetric } from '../rules/alarms.ts';
+import { requestMessage, requestMetric } from '../rules/alarms.ts';
 import type { StageSettings } from '../stages.ts';
 import type { Part } from './access.ts';
 import type { Names } from './names.ts';

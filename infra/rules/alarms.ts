@@ -19,6 +19,8 @@ export interface Alarm {
 /** The section of docs/operate.md that says what to do. */
 export const sectionOf = (name: string): string => /-(dead-letters|silent)$/.exec(name)?.[1] ?? name;
 
+/** By this message the functions' access log lines are found. */
+export const requestMessage = 'request';
 /** Counted from the access logs. */
 export const requestMetric = 'RequestMs';
 export const throttledMetric = 'ThrottledRequests';
