@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { NamespaceMap } from '#shared/schema/liqo/namespace-map.ts';
-import { accepted, mappingOf } from './mappings.ts';
+import { accepted, followed, mappingOf } from './mappings.ts';
 
 const mapped = (remoteNamespace: string, phase = 'Accepted') => ({ remoteNamespace, phase });
 const map = (desiredMapping: Record<string, string>, currentMapping: object) =>
@@ -25,4 +25,18 @@ test('a provider that names another namespace than was asked for is not followed
   const lies = map({ demo: 'demo-rome' }, { demo: mapped('kube-system') });
   expect(accepted(lies)).toEqual(new Map());
   expect(mappingOf(lies, 'demo')).toMatchObject({ kind: 'held' });
+});
+
+test('a namespace on its way out is followed to its end, and one that claims the place of another is not', () => {
+  const leaving = {
+    demo: mapped('demo-rome'),
+    old: mapped('old-rome', 'Terminating'),
+    failed: mapped('x', 'CreationLoopBackOff'),
+  };
+  expect([...followed(map({ demo: 'demo-rome' }, leaving))]).toEqual([
+    ['demo', 'demo-rome'],
+    ['old', 'old-rome'],
+  ]);
+  const lies = { demo: mapped('demo-rome'), liqo: mapped('demo-rome'), shop: mapped('demo-rome') };
+  expect([...followed(map({ demo: 'demo-rome', shop: 'shop-rome' }, lies))]).toEqual([['demo', 'demo-rome']]);
 });

@@ -39,11 +39,19 @@ function heldBecause(namespace: string, phase: string | undefined): string {
   }
 }
 
-/** Local to remote names of all namespaces whose objects at the provider are worth following, also those on their way out. */
+/**
+ * Local to remote names of all namespaces whose objects at the provider are worth following, also those on their way out. The provider's word is not
+ * believed where it gives the remote namespace of one namespace to another one: what is there would count as left behind by pods that never were.
+ */
 export function followed(map: NamespaceMap | undefined): ReadonlyMap<string, string> {
-  const pairs = Object.entries(map?.status?.currentMapping ?? {}).flatMap(([local, { remoteNamespace, phase }]) =>
-    remoteNamespace && phase !== 'CreationLoopBackOff' ? [[local, remoteNamespace] as const] : [],
-  );
+  const desired = map?.spec?.desiredMapping ?? {};
+  const wanted = new Set(Object.values(desired));
+  const pairs = Object.entries(map?.status?.currentMapping ?? {}).flatMap(([local, { remoteNamespace, phase }]) => {
+    const isTheirs = Object.hasOwn(desired, local)
+      ? desired[local] === remoteNamespace
+      : !wanted.has(remoteNamespace ?? '');
+    return remoteNamespace && phase !== 'CreationLoopBackOff' && isTheirs ? [[local, remoteNamespace] as const] : [];
+  });
   return new Map(pairs);
 }
 
