@@ -19,7 +19,6 @@ import type { KubeObject, Pod, ResourceType } from '#shared/domain/kube-object.t
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
-import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import {
   boundPod,
@@ -170,15 +169,6 @@ async function tell({ about, body }: Lie): Promise<boolean> {
   } catch (error) {
     const { code = '' } = error as { code?: string };
     if (['kube_invalid', 'kube_forbidden', 'kube_failed'].includes(code)) return false;
-    console.log(
-      JSON.stringify([
-        wrongs,
-        await consumer.api.get(pods, web),
-        await provider.api.list(pods),
-        await provider.api.list(shadowPods),
-        (await consumer.api.list(coreEvents)).map((e) => [e.involvedObject.name, e.reason, e.message]),
-      ]),
-    );
     throw error;
   }
 }
