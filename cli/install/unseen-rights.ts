@@ -81,8 +81,20 @@ export const unseenRights: readonly UnseenRights[] = [
   },
   {
     role: 'isthmus-agent',
-    rights: ['delete networking.liqo.io/internalfabrics', 'delete networking.liqo.io/wggatewayclients'],
-    reason: 'of a gateway that goes: the agent and the garbage collector both remove them, and one is first',
+    rights: [
+      'delete networking.liqo.io/internalfabrics',
+      'delete networking.liqo.io/internalnodes',
+      'delete networking.liqo.io/wggatewayclients',
+      'delete networking.liqo.io/wggatewayservers',
+    ],
+    reason: 'of a gateway or node that goes: the agent and the garbage collector both remove them, and one is first',
+    mayBeUsed: true,
+  },
+  {
+    role: 'isthmus-agent',
+    rights: ['update rbac.authorization.k8s.io/clusterrolebindings', 'update rbac.authorization.k8s.io/rolebindings'],
+    reason:
+      'bindings of a peer whose holder changed, or that were changed by hand: the cache may show them late, and they are made then',
     mayBeUsed: true,
   },
   {
