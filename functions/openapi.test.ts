@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { httpFunctions } from '#functions/routes.ts';
+import { bodyExamples } from '#functions/openapi-examples.ts';
+import { httpFunctions, namedFunctions } from '#functions/routes.ts';
 import { openApiDocument } from './openapi.ts';
 
 interface Operation {
@@ -78,4 +79,55 @@ test('only health and the document itself are open to everybody', () => {
 test('no two functions share a route', () => {
   const keys = httpFunctions.map(({ route }) => `${route.method} ${route.path}`);
   expect(new Set(keys).size).toBe(keys.length);
+});
+
+test('each body of a client has an example, which the operation takes', () => {
+  const clients = Object.entries(namedFunctions).filter(
+    ([, { route }]) => route.auth === 'key' || route.auth === 'operator',
+  );
+  const withBody = clients.filter(([, { route }]) => route.body !== undefined);
+  expect(Object.keys(bodyExamples).sort()).toEqual(withBody.map(([name]) => name).sort());
+  for (const [name, { route }] of withBody) {
+    expect([name, route.body?.safeParse(bodyExamples[name]).error?.issues]).toEqual([name, undefined]);
+  }
+});
+
+interface Linked {
+  readonly links?: Record<string, { readonly operationId: string; readonly parameters: Record<string, string> }>;
+  readonly content?: Record<string, { readonly schema: Resolved }>;
+}
+interface Resolved {
+  readonly $ref?: string;
+  readonly properties?: Record<string, unknown>;
+}
+
+test('what a POST made is linked to the operations of it, by a field of the answer', () => {
+  const { components } = document as unknown as { components: { schemas: Record<string, Resolved> } };
+  const linked = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.values((item.post?.responses ?? {}) as Record<string, Linked>).flatMap(({ links = {}, content = {} }) =>
+      Object.values(links).map((link) => ({ path, link, schema: Object.values(content)[0]?.schema })),
+    ),
+  );
+  expect(new Set(linked.map(({ path }) => path))).toEqual(
+    new Set([
+      '/v1/peerings',
+      '/v1/invitations',
+      '/v1/requests',
+      '/v1/members',
+      '/v1/webhooks',
+      '/v1/event-targets',
+      '/v1/tenants',
+      '/v1/keys',
+      '/v1/approval-rules',
+      '/v1/issuers',
+    ]),
+  );
+  for (const { path, link, schema } of linked) {
+    const target = namedFunctions[link.operationId as keyof typeof namedFunctions].route.path;
+    const [[parameter = '', expression = ''] = []] = Object.entries(link.parameters);
+    expect(target).toBe(`${path}/{${parameter}}`);
+    const field = expression.replace('$response.body#/', '');
+    const resolved = schema?.$ref ? components.schemas[schema.$ref.split('/').at(-1) ?? ''] : schema;
+    expect(Object.keys(resolved?.properties ?? {})).toContain(field);
+  }
 });

@@ -4,6 +4,7 @@ import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObj
 import { requiredRole } from '#control/access/caller.ts';
 import { catalogue } from '#control/events/catalogue.ts';
 import { cloudEventOf, type DeliveredType, typeName } from '#control/events/cloud-event.ts';
+import { bodyExamples } from '#functions/openapi-examples.ts';
 import { refusalsOf } from '#functions/refusals.ts';
 import { namedFunctions } from '#functions/routes.ts';
 import type { AnyRoute } from '#functions/runtime/route.ts';
@@ -43,7 +44,7 @@ const components: Record<string, z.ZodType> = {
 /**
  * Of the API, by semantic versioning: the first number is the one in every path. docs/api.md says which changes count as what. SDKs have this version.
  */
-const apiVersion = '1.0.0';
+const apiVersion = '1.1.0';
 
 type Params = NonNullable<NonNullable<ZodOpenApiOperationObject['requestParams']>['path']>;
 
@@ -157,6 +158,27 @@ const problemOf = (refused: readonly ErrorCode[]): never =>
     },
   }) as never;
 
+const exampleOf = (operationId: string): { readonly example?: object } => {
+  const example = bodyExamples[operationId];
+  return example === undefined ? {} : { example };
+};
+
+/** Links of what a POST made to the operations of that very thing. */
+function linksOf(route: AnyRoute, body: z.ZodType | undefined): { links?: never } {
+  const shape = body instanceof z.ZodObject ? body.shape : {};
+  const id = ['id', 'name'].find((field) => field in shape);
+  if (route.method !== 'POST' || id === undefined) return {};
+  const links = Object.entries(namedFunctions).flatMap(([operationId, { route: other }]) => {
+    const parameter = other.path.startsWith(`${route.path}/`)
+      ? /^\{(\w+)\}$/.exec(other.path.slice(route.path.length + 1))?.[1]
+      : undefined;
+    return parameter === undefined
+      ? []
+      : [[operationId, { operationId, parameters: { [parameter]: `$response.body#/${id}` } }]];
+  });
+  return links.length === 0 ? {} : { links: Object.fromEntries(links) as never };
+}
+
 export function operation(operationId: string, route: AnyRoute): ZodOpenApiOperationObject {
   const refused = refusalsOf(route);
   const withStatus = (status: number): readonly ErrorCode[] => refused.filter((code) => codes[code].http === status);
@@ -172,6 +194,7 @@ export function operation(operationId: string, route: AnyRoute): ZodOpenApiOpera
           ...(route.deprecated && goingHeaders),
         }),
         ...(body && { content: { [type]: { schema: body } } }),
+        ...(status.startsWith('2') && linksOf(route, body)),
       },
     ],
   );
@@ -191,7 +214,12 @@ export function operation(operationId: string, route: AnyRoute): ZodOpenApiOpera
     }),
     ...parametersOf(route),
     ...(route.conditional && ifMatch),
-    ...(route.body && { requestBody: { required: true, content: { 'application/json': { schema: route.body } } } }),
+    ...(route.body && {
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: route.body, ...exampleOf(operationId) } },
+      },
+    }),
     responses: {
       ...Object.fromEntries(answers),
       ...(route.conditional && {
@@ -274,6 +302,13 @@ export function openApiDocument(): object {
         'Introduces Kubernetes clusters to each other. Errors are problem documents with a stable `code`; lists are paged by `cursor`; objects with a `version` have an ETag. Bodies are JSON in UTF-8, at most 256 KiB and 64 levels deep; unknown fields and unknown query parameters are refused. Requests count against the limits of the tenant: answers carry RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, and 429 comes with Retry-After. `x-required-role` is the least role that may call an operation.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
+    servers: [
+      {
+        url: 'https://{broker}',
+        description: 'The hosted broker, or one of your own.',
+        variables: { broker: { default: 'broker.example.com', description: 'Host, and port if it is not 443.' } },
+      },
+    ],
     security: [{ apiKey: [] }],
     paths,
     webhooks: webhooks(),
