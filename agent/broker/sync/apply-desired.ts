@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { Cache, Cluster } from '#kube/model/types.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import type { KubeObject, Secret } from '#shared/domain/kube-object.ts';
 import { fieldManager, isthmusAnnotation, isthmusLabel, label } from '#shared/domain/liqo-keys.ts';
 import { gatewayKeys, networkName } from '#shared/domain/network-keys.ts';
@@ -211,8 +212,11 @@ export function createDesiredState({
         applied: plan.apply.length,
         removed: plan.remove.length,
         revision: set.revision,
+        ...traced(set),
       });
     }
+    if (refusals.length > 0 && !sameJson(progress.get(peering)?.refusals ?? [], refusals))
+      log.warn('objects of a desired set are refused', { peering, refusals, ...traced(set) });
     if (plan.clean) ended.add(peering);
     const isDone = sets.get(peering) === set && plan.waitingOn === undefined;
     progress.set(peering, { revision: isDone ? set.revision : (progress.get(peering)?.revision ?? 0), refusals });
@@ -277,7 +281,8 @@ export function createDesiredState({
       const patch = { metadata: { annotations: { [isthmusAnnotation.ended]: set.peering } } };
       await cluster.api.mergePatch(namespaces, home.ref, patch, {}, signal);
     }
-    if (!endedHere.has(set.peering)) log.info('a peering was ended in this cluster', { peering: set.peering });
+    if (!endedHere.has(set.peering))
+      log.info('a peering was ended in this cluster', { peering: set.peering, ...traced(set) });
     endedHere.add(set.peering);
     progress.set(set.peering, { revision: set.revision, refusals: [] });
     onProgress();
@@ -401,6 +406,9 @@ export function createDesiredState({
     observed,
   };
 }
+
+/** By this the log of the broker, its audit log and this log are read together. */
+const traced = ({ requestId }: DesiredSet) => (requestId === undefined ? {} : { requestId });
 
 function foreign(manifest: KubeManifest) {
   const object = refText(manifest.kind, manifestRef(manifest));
