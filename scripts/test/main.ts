@@ -16,6 +16,7 @@ import { ensureNode24 } from '#scripts/setup/node24.ts';
 import { setUpMachine } from '#scripts/setup/setup.ts';
 import { buildWireGuardGoForArm64 } from '#scripts/setup/wireguard-go.ts';
 import { buildRegistry } from '#test/harness/registry.ts';
+import { rightsVariable } from '#test/testbed/asked-rights.ts';
 import { buildFluxHealth, buildHelm } from '#test/testbed/build.ts';
 import { closingLines, nothing, type Result, resultOf, resultOfTwo, sum } from './closing.ts';
 import { progressLine, readDurations, recordDuration } from './durations.ts';
@@ -35,6 +36,7 @@ const cache = cacheDir();
 const record = path.join(cache, 'test-durations.json');
 const log = (line: string): void => console.log(line);
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-test-'));
+process.env[rightsVariable] ??= path.join(scratch, 'used-rights');
 const started = Date.now();
 
 let prepared: Promise<void> | undefined;
