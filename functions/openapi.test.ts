@@ -109,21 +109,10 @@ test('what a POST made is linked to the operations of it, by a field of the answ
     ),
   );
   expect(new Set(linked.map(({ path }) => path))).toEqual(
-    new Set([
-      '/v1/peerings',
-      '/v1/invitations',
-      '/v1/requests',
-      '/v1/members',
-      '/v1/webhooks',
-      '/v1/event-targets',
-      '/v1/tenants',
-      '/v1/keys',
-      '/v1/approval-rules',
-      '/v1/issuers',
-    ]),
+    new Set(['/v1/peerings', '/v1/requests', '/v1/members', '/v1/event-targets', '/v1/approval-rules', '/v1/issuers']),
   );
   for (const { path, link, schema } of linked) {
-    const target = namedFunctions[link.operationId as keyof typeof namedFunctions].route.path;
+    const target = namedFunctions[link.operationId]?.route.path;
     const [[parameter = '', expression = ''] = []] = Object.entries(link.parameters);
     expect(target).toBe(`${path}/{${parameter}}`);
     const field = expression.replace('$response.body#/', '');

@@ -147,7 +147,7 @@ describe('a change that clients bear asks for the second number:', () => {
     [
       'a looser limit',
       (d) => {
-        body(d).properties.class.maxLength = 9_999;
+        body(d).properties.consumer.maxLength = 9_999;
       },
     ],
     [
