@@ -15,9 +15,11 @@ export type MoverRole = 'send' | 'live' | 'final';
 const idLength = 8;
 
 /** Names of what a move makes begin with it; another way is another set. */
-const prefixOf = ({ metadata, status }: VolumeMove): string =>
-  `move-${(metadata.uid ?? '').slice(0, idLength)}${status?.way === 'back' ? '-back' : ''}`;
+const idOf = ({ metadata }: VolumeMove): string => `move-${(metadata.uid ?? '').slice(0, idLength)}`;
+const prefixOf = (move: VolumeMove): string => `${idOf(move)}${move.status?.way === 'back' ? '-back' : ''}`;
 export const stagingName = prefixOf;
+/** Of either way. */
+export const isStaging = (move: VolumeMove, name: string): boolean => name.startsWith(idOf(move));
 export const moverName = (move: VolumeMove, role: MoverRole): string => `${prefixOf(move)}-${role}`;
 
 const metadataOf = (move: VolumeMove, name: string) => ({

@@ -45,6 +45,7 @@ const movePhases = [
   'Switching',
   'Undoable',
   'Discarding',
+  'Keeping',
   'Confirmed',
   'Undone',
   'Aborting',
