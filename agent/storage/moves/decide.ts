@@ -4,7 +4,7 @@
  */
 import { moveFinalizer, storageAnnotation } from '#shared/domain/storage-keys.ts';
 import { localTarget, type MovePhase } from '#shared/schema/isthmus/volume-move.ts';
-import { amountOf, remoteOf, requestOf } from '../model/claims.ts';
+import { amountOf, nodeOf, remoteOf, requestOf } from '../model/claims.ts';
 import type { Facts, Step } from './facts.ts';
 import { noteFrom, noteOf, stagingClaim, stagingName } from './objects.ts';
 import { hindrance, resultOf, usersOf, whyNotStoppable } from './pods.ts';
@@ -84,6 +84,7 @@ function pending(facts: Facts, guarded: boolean): Step {
       at: remoteOf(from)?.provider ?? localTarget,
       volume: from.metadata.name,
       policy: from.spec?.persistentVolumeReclaimPolicy ?? 'Retain',
+      node: nodeOf(claim),
     },
     to: { at: move.spec.target },
     claimUid: claim.metadata.uid,
@@ -108,6 +109,7 @@ function staged(facts: Facts): Step | undefined {
         at: status.to?.at ?? '',
         volume: to.metadata.name,
         policy: to.spec?.persistentVolumeReclaimPolicy ?? 'Retain',
+        node: status.to?.node ?? nodeOf(staging),
       },
     });
   return undefined;

@@ -6,7 +6,7 @@ import { annotation, label, linuxOnly } from '#shared/domain/liqo-keys.ts';
 import { moverLabel, storageAnnotation } from '#shared/domain/storage-keys.ts';
 import { localTarget, type VolumeMove, volumeMoves } from '#shared/schema/isthmus/volume-move.ts';
 import type { ServingCertificate } from '../../pki/webhook-certificate.ts';
-import { amountOf, requestOf } from '../model/claims.ts';
+import { amountOf, requestOf, selectedNode } from '../model/claims.ts';
 import { moverPort } from '../mover/transport.ts';
 
 type Claim = PersistentVolumeClaim;
@@ -87,6 +87,8 @@ export const claimAgain = (
     annotations: {
       ...annotations,
       [storageAnnotation.moving]: move.metadata.uid ?? '',
+      // What looks for the place of a claim finds it there, as on one that was bound to its first pod.
+      ...(move.status?.to?.node !== undefined && { [selectedNode]: move.status.to.node }),
     },
     ...(ownerReferences.length > 0 && { ownerReferences }),
   },

@@ -57,6 +57,10 @@ const Side = z.object({
   at: z.string().describe('`local` or a cluster ID.'),
   volume: z.string().optional().describe('PersistentVolume of this cluster; absent: not made yet.'),
   policy: z.string().optional().describe('Its reclaim policy when the move is not under way.'),
+  node: z
+    .string()
+    .optional()
+    .describe('For whose pods it was made; the claim says so as `volume.kubernetes.io/selected-node`.'),
 });
 
 const VolumeMoveStatus = z.object({

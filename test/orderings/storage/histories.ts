@@ -114,9 +114,21 @@ function stepsOf(world: StorageWorld, drawn: <T>(from: readonly T[]) => T): read
     ofApp('delete the VolumeMove of', (app) => world.deleteMove(app)),
     ofApp('restart', (app) => world.restart(app)),
     ofApp('delete by force', (app) => world.forceDelete(app)),
-    ofProvider('cut', (provider) => {
-      const { store } = world.providers.get(provider) ?? world.home;
-      store.isCut = true;
+    ofProvider('cut', (provider) => cut(world, provider)),
+    () => ({
+      name: 'pods are forgotten as the next freeze begins',
+      act: () => {
+        world.onFreeze = (app) => world.forceDelete(app);
+      },
+    }),
+    () => ({
+      name: 'and all providers are cut off',
+      act: () => {
+        world.onFreeze = (app) => {
+          for (const provider of providerNames) cut(world, provider);
+          world.forceDelete(app);
+        };
+      },
     }),
     ofProvider('heal', (provider) => heal(world, provider)),
     ofProvider('peer again with', (provider) => world.peer(provider)),
@@ -133,6 +145,11 @@ function stepsOf(world: StorageWorld, drawn: <T>(from: readonly T[]) => T): read
     () => ({ name: 'a while passes', act: () => world.clock.advance(120_000) }),
     () => ({ name: 'the undo windows end', act: () => world.clock.advance(3_600_000) }),
   ];
+}
+
+function cut(world: StorageWorld, name: ProviderName): void {
+  const provider = world.providers.get(name);
+  if (provider) provider.store.isCut = true;
 }
 
 /** What the provider has heard meanwhile is heard; watches go on. */
@@ -173,6 +190,7 @@ export async function runHistory(seed: number): Promise<History> {
       }
     }
     mayDie = false;
+    world.onFreeze = undefined;
     if (world.faults.length === 0) await conclude(world);
     return { seed, steps: done, faults: world.faults, writes: world.agents.written, phases: world.phases };
   } finally {

@@ -34,8 +34,8 @@ export const mutations: readonly Mutation[] = [
   {
     without: 'the answer of the provider about such pods',
     file: observe,
-    find: "if (!peer) return 'unknown';",
-    put: 'if (!peer) return [];',
+    find: "if (signal.aborted) throw error;\n      return 'unknown';",
+    put: 'return [];',
   },
   {
     without: 'the refusal of a copy that has become too small',

@@ -46,6 +46,8 @@ export class StorageWorld {
   readonly phases = new Map<string, number>();
   /** The next pod is admitted by a webhook that has read its claim before that was marked as one that moves. */
   isBlind = false;
+  /** Happens once, to the application whose freeze begins next. */
+  onFreeze: ((app: App) => void) | undefined;
   readonly #played: Played;
   readonly #peered = new Set<string>();
   /** By UID of the move: the disk to which it can be undone. */
@@ -273,6 +275,11 @@ export class StorageWorld {
     if (status.phase === 'Undoable' && disk) this.#undoable.set(uid, disk);
     // An undo without a copy gives up what was written since the switch, as ordered.
     const app = [...this.apps.values()].find(({ claim }) => claim === name);
+    const { onFreeze } = this;
+    if (status.phase === 'Freezing' && app && onFreeze) {
+      this.onFreeze = undefined;
+      onFreeze(app);
+    }
     const to = this.#diskBehind(status.to?.volume);
     const isGivenUp = was === 'Freezing' && status.phase === 'Switching' && status.withoutCopy;
     if (isGivenUp && app && to) app.acknowledged = new Set(to.lines);
