@@ -121,7 +121,9 @@ const rights = {
 export function moverPod(move: VolumeMove, role: MoverRole, { image, claim, at, node }: MoverPlace): Pod {
   const sends = role === 'send';
   const name = moverName(move, role);
-  const args = sends ? ['serve'] : [role, serviceName(move)];
+  const { bytesPerSecond } = move.spec;
+  const limit = bytesPerSecond === undefined ? [] : [String(bytesPerSecond)];
+  const args = sends ? ['serve'] : [role, serviceName(move), ...limit];
   const term = {
     matchExpressions: [where(at)],
     ...(node !== undefined && { matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] }),

@@ -178,6 +178,13 @@ describe('growth', () => {
   test.each([
     { when: 'the claim asks for more', home: home('2Gi'), real: claim(), size: '1Gi', does: ['grow', 'status'] },
     {
+      when: 'the real claim has no volume yet',
+      home: home('2Gi'),
+      real: claim({ phase: 'Pending' }),
+      size: '1Gi',
+      does: ['status'],
+    },
+    {
       when: 'the real claim was asked',
       home: home('2Gi'),
       real: claim({ request: '2Gi' }),

@@ -118,6 +118,8 @@ function growth({ volume, real, source }: Observed, home: Claim): readonly Actio
   if (real.kind !== 'there' || volume.status?.phase !== 'Bound') return [];
   const wanted = sizeOf(home);
   if (wanted <= amountOf(volume.spec?.capacity)) return [];
+  // An API server lets no claim grow that has no volume yet.
+  if (real.object.status?.phase !== 'Bound') return [];
   if (sizeOf(real.object) < wanted) return [{ do: 'grow', claim: real.object, storage: requestOf(home) }];
   // Of a volume in this cluster the kubelet here grows the file system, as soon as the volume says that it is larger.
   const has = source ? source.spec?.capacity : real.object.status?.capacity;

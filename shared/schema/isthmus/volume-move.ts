@@ -27,6 +27,11 @@ const VolumeMoveSpec = z.object({
     .describe(
       "Image of the pods that copy, when the nodes of the other cluster cannot get the one of this cluster's agent.",
     ),
+  bytesPerSecond: z
+    .int()
+    .min(1_024)
+    .optional()
+    .describe('Most that the copy sends, the last pass included; absent: what the link gives.'),
   order: z
     .enum(moveOrders)
     .optional()

@@ -25,7 +25,7 @@ export interface Disk {
   readonly lines: Set<number>;
 }
 
-/** A pod that has a disk mounted: from its start to its end, whatever becomes of its claim meanwhile. */
+/** A pod that has a disk mounted: from its start to its end, also when its claim goes meanwhile. */
 export interface Mount {
   readonly pod: string;
   readonly labels: Readonly<Record<string, string>>;

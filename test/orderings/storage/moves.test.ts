@@ -2,13 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
 import { runScript, type Script, type Turn } from './scripted.ts';
 
-const [app] = ['a'];
 const phaseOf = ({ world }: Script): string | undefined => {
-  const found = world.apps.get(app ?? '');
+  const found = world.apps.get('a');
   return found && world.move(found)?.status?.phase;
 };
 const isAt = ({ world }: Script): string | undefined => {
-  const found = world.apps.get(app ?? '');
+  const found = world.apps.get('a');
   return world.home.volume(found && world.claim(found)?.spec?.volumeName)?.spec?.csi?.volumeHandle.split(/[/-]/)[0];
 };
 const recordsAt = ({ world }: Script): string[] =>
@@ -68,4 +67,10 @@ describe('the end is the same, and nothing is lost or left over, whether agents 
       );
     }
   });
+});
+
+test('B130 a move whose copy fails again and again ends, and the application goes on with all its lines where it was', async () => {
+  const script = await runScript([['genoa']], false, (world) => world.breakOff());
+  expect(script.faults).toEqual([]);
+  expect([phaseOf(script), isAt(script), recordsAt(script)]).toEqual(['Aborted', 'milan', []]);
 });

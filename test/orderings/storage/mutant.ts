@@ -8,7 +8,7 @@ import type { runHistory } from './histories.ts';
 import type { Mutation } from './mutations.ts';
 import type { runScript } from './scripted.ts';
 
-interface Loaded {
+export interface Mutant {
   readonly runHistory: typeof runHistory;
   readonly runScript: typeof runScript;
 }
@@ -19,8 +19,7 @@ function mutated({ file, find, put }: Mutation): string {
   return source.replace(find, () => put);
 }
 
-/** Undefined: the product as it is. */
-export async function loadMutant(mutation: Mutation | undefined, name: string): Promise<Loaded> {
+export async function loadMutant(mutation: Mutation, name: string): Promise<Mutant> {
   const dir = path.join(repositoryRoot, '.build', `mutants-${process.pid}`);
   mkdirSync(dir, { recursive: true });
   const outfile = path.join(dir, `${name}.mjs`);
@@ -39,7 +38,7 @@ export async function loadMutant(mutation: Mutation | undefined, name: string): 
         name: 'mutation',
         setup: ({ onLoad }) =>
           onLoad({ filter: /\.ts$/ }, ({ path: file }) =>
-            mutation && file === path.join(repositoryRoot, mutation.file)
+            file === path.join(repositoryRoot, mutation.file)
               ? { contents: mutated(mutation), loader: 'ts' }
               : undefined,
           ),
@@ -47,7 +46,7 @@ export async function loadMutant(mutation: Mutation | undefined, name: string): 
     ],
   });
   try {
-    return (await import(/* @vite-ignore */ pathToFileURL(outfile).href)) as Loaded;
+    return (await import(/* @vite-ignore */ pathToFileURL(outfile).href)) as Mutant;
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }

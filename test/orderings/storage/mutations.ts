@@ -4,6 +4,8 @@ export interface Mutation {
   readonly file: string;
   readonly find: string;
   readonly put: string;
+  /** Only some histories find it. */
+  readonly isSubtle?: true;
 }
 
 const decide = 'agent/storage/moves/decide.ts';

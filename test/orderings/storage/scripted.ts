@@ -18,8 +18,12 @@ export interface Script {
   readonly survived: readonly string[];
 }
 
-/** `dies`: at every write. Each turn begins when the one before has come to rest. */
-export async function runScript(turns: readonly Turn[], dies: boolean): Promise<Script> {
+/** `dies`: at every write. `disturb`: what happens in each round. Each turn begins when the one before has come to rest. */
+export async function runScript(
+  turns: readonly Turn[],
+  dies: boolean,
+  disturb: (world: StorageWorld) => void = () => undefined,
+): Promise<Script> {
   const world = new StorageWorld(randomOf(1));
   const before = new Set<string>();
   const after = new Set<string>();
@@ -51,10 +55,11 @@ export async function runScript(turns: readonly Turn[], dies: boolean): Promise<
       const generation = world.move(app)?.metadata.generation;
       const isTaken = (): boolean => what !== 'order' || world.move(app)?.status?.settledGeneration === generation;
       const isGone = (): boolean => what !== 'delete' || world.move(app) === undefined;
-      const done = await until(
-        world,
-        () => isTaken() && isGone() && isResting(world, app) && runs(world, app) && leftovers(world).length === 0,
-      );
+      const isDone = (): boolean => {
+        disturb(world);
+        return isTaken() && isGone() && isResting(world, app) && runs(world, app) && leftovers(world).length === 0;
+      };
+      const done = await until(world, isDone);
       if (!done) {
         const state = JSON.stringify(world.move(app)?.status ?? 'no move');
         return {

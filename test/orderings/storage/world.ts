@@ -285,7 +285,7 @@ export class StorageWorld {
     if (isGivenUp && app && to) app.acknowledged = new Set(to.lines);
   }
 
-  /** Whatever ended the freeze: the last copy, and a switch without one, begin when no application has the volume. */
+  /** The last copy, and a switch without one, begin when no application has the volume. */
   #expectFrozen(was: string | undefined, { phase, from }: VolumeMoveStatus): void {
     if (was !== 'Freezing' || (phase !== 'FinalCopy' && phase !== 'Switching')) return;
     const disk = this.#diskBehind(from?.volume);
