@@ -32,24 +32,28 @@ export const mutations: readonly Mutation[] = [
     file: decide,
     find: 'if (mountedBy.length > 0) return late(',
     put: 'if (nowMs < 0) return late(',
+    isSubtle: true,
   },
   {
     without: 'the answer of the provider about such pods',
     file: observe,
     find: "if (signal.aborted) throw error;\n      return 'unknown';",
     put: 'return [];',
+    isSubtle: true,
   },
   {
     without: 'the refusal of a copy that has become too small',
     file: decide,
     find: 'return amountOf(old.spec?.resources?.requests) > amountOf(to.spec?.capacity)',
     put: 'return facts.nowMs < 0',
+    isSubtle: true,
   },
   {
     without: 'the result of the pod that copies',
     file: progress,
     find: "if (pod.status?.phase === 'Succeeded' && result?.ok) return done(pod);",
     put: 'return done({ ...pod, status: { phase: \'Succeeded\', containerStatuses: [{ state: { terminated: { message: \'{"ok":true,"verified":{}}\' } } }] } } as unknown as Pod);',
+    isSubtle: true,
   },
   {
     without: 'the policy Retain of the volume that is left',
@@ -74,6 +78,7 @@ export const mutations: readonly Mutation[] = [
     file: switching,
     find: "if (usersOf(facts.pods, facts.move).length > 0 || mountedBy.length > 0) return enter(facts, 'Freezing');",
     put: '',
+    isSubtle: true,
   },
   {
     without: 'the wait for the claim of the copy to go',
@@ -86,6 +91,7 @@ export const mutations: readonly Mutation[] = [
     file: switching,
     find: 'const reserved = status.gaveUp === undefined ? reserveFor(facts) : undefined;',
     put: 'const reserved = undefined as Step | undefined;',
+    isSubtle: true,
   },
   {
     without: 'the wait for the claim to be bound to the new volume',
@@ -98,12 +104,14 @@ export const mutations: readonly Mutation[] = [
     file: switching,
     find: 'if (home?.uid !== uid || home.name !== name || home.namespace !== namespace)',
     put: 'if (home === undefined)',
+    isSubtle: true,
   },
   {
     without: 'the policy of its own for the volume that the claim has now',
     file: switching,
     find: '    to.spec.persistentVolumeReclaimPolicy !== policy\n',
     put: '    policy === ""\n',
+    isSubtle: true,
   },
   {
     without: 'the removal of the mark',
@@ -116,6 +124,7 @@ export const mutations: readonly Mutation[] = [
     file: switching,
     find: 'const next = release(facts) ?? clear(facts);',
     put: 'const next = clear(facts);',
+    isSubtle: true,
   },
   {
     without: 'the removal of keys and Service',
@@ -128,30 +137,35 @@ export const mutations: readonly Mutation[] = [
     file: progress,
     find: "return isOfMove && uid !== claim?.metadata.uid ? 'unsettled' : true;",
     put: 'return true;',
+    isSubtle: true,
   },
   {
     without: 'the policy of its own for the volume of a claim whose move ends before the switch',
     file: switching,
     find: "const restored = from && setPolicy(from, status.from?.policy ?? 'Retain');",
     put: 'const restored = undefined as Step | undefined;',
+    isSubtle: true,
   },
   {
     without: 'the policy Retain of the volume that was left, when an undo is given up',
     file: switching,
     find: "setPolicy(to, isBack ? 'Retain' : 'Delete')",
     put: "setPolicy(to, 'Delete')",
+    isSubtle: true,
   },
   {
     without: 'the way back of a claim that is deleted for the switch already',
     file: progress,
     find: 'return isAboutToSwitch(oldClaim(facts))',
     put: 'return isAboutToSwitch(undefined)',
+    isSubtle: true,
   },
   {
     without: 'the question whether there is something to go back to',
     file: decide,
     find: '(facts.left === undefined',
     put: '(facts.nowMs < 0',
+    isSubtle: true,
   },
   {
     without: 'the record of what was left by a move that is deleted',
@@ -174,13 +188,15 @@ export const mutations: readonly Mutation[] = [
   {
     without: 'the gate on pods of a claim that moves',
     file: 'agent/offloading/consumer/admission/pod.ts',
-    find: '...(claims.moving && !isMover ? [[moveGate, isthmusLabel.waitsForMove]] : []),',
+    find: '...(claims.moving && !isMover ? [{ name: moveGate, marked: isthmusLabel.waitsForMove }] : []),',
     put: '',
+    isSubtle: true,
   },
   {
     without: 'another look at a claim that has grown since the last copy',
     file: switching,
     find: 'requestOf(old) !== requestOf(noteFrom(facts.move))',
     put: 'requestOf(old) === ""',
+    isSubtle: true,
   },
 ];

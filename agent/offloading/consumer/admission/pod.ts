@@ -1,5 +1,6 @@
 /** What the pods of an offloaded namespace get at creation: the toleration of virtual nodes and the affinity of the strategy. Pure. */
 import type { PatchOperation } from '#agent/admission/review.ts';
+import { ownerName } from '#kube/writes/owner-references.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { isthmusLabel, label, offloadingGate, virtualNodeTaint, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { bothTerms, inPod, type NodeSelectorTerm } from '#shared/domain/node-selector.ts';
@@ -53,12 +54,25 @@ const noClaims: Claims = { movable: true, open: false, moving: false };
 /** Virtual nodes say so themselves; others do not have the label. */
 const hasStorage = { key: label.storageAvailable, operator: 'NotIn', values: ['false'] };
 
+/** As the pod says itself; where it says nothing, it is for Linux. */
+const isForWindows = ({ spec }: Pod): boolean =>
+  spec?.os?.name === 'windows' || spec?.nodeSelector?.['kubernetes.io/os'] === 'windows';
+
+/** Providers run pods for Linux. What is said about one that is not: `refusal` where it has to run there, `warning` where it stays here. */
+export function windowsProblem(pod: Pod, { podOffloadingStrategy }: Policy): { refusal?: string; warning?: string } {
+  if (!isForWindows(pod) || podOffloadingStrategy === 'Local') return {};
+  const what = 'the pod is for Windows (spec.os.name or its node selector), and pods of virtual nodes are for Linux';
+  return podOffloadingStrategy === 'Remote'
+    ? { refusal: `${what}: accepted here with the strategies LocalAndRemote and Local of the namespace's offloading` }
+    : { warning: `${what}: it stays on nodes of this cluster` };
+}
+
 /** The smallest patch: nothing that the pod has is written again, so no field can be lost. */
 export function podPatch(pod: Pod, policy: Policy, claims: Claims = noClaims): PatchOperation[] {
   const { podOffloadingStrategy: strategy } = policy;
   if (strategy === 'Local' || pod.spec?.runtimeClassName === ownRuntimeClass) return [];
   // The scheduler does not know that such volumes cannot be reached from there.
-  if (strategy === 'LocalAndRemote' && !claims.movable)
+  if (strategy === 'LocalAndRemote' && (!claims.movable || isForWindows(pod)))
     return affinityPatch(pod, [{ matchExpressions: [isNotVirtual] }]);
   const imposed = imposedTerms(policy);
   const storage = claims.open && claims.movable ? [{ matchExpressions: [hasStorage] }] : [];
@@ -71,17 +85,15 @@ export function gatePatch(pod: Pod, offloading: NamespaceOffloading, claims: Cla
   const { nodeName, runtimeClassName } = pod.spec ?? {};
   if (nodeName) return [];
   const waits = runtimeClassName !== ownRuntimeClass && !isGated(pod) && waitsFor(offloading) !== undefined;
-  const isMover = pod.metadata.ownerReferences?.some(({ kind }) => kind === volumeMoves.kind) ?? false;
-  const gates = [
-    ...(waits ? [[offloadingGate, isthmusLabel.gated]] : []),
-    ...(claims.moving && !isMover ? [[moveGate, isthmusLabel.waitsForMove]] : []),
-  ] as const;
-  const has = (pod.spec?.schedulingGates ?? []).map(({ name }) => name);
-  const added = gates.filter(([name]) => name !== undefined && !has.includes(name));
+  const isMover = ownerName(volumeMoves, pod) !== undefined;
+  const present = pod.spec?.schedulingGates ?? [];
+  const added = [
+    ...(waits ? [{ name: offloadingGate, marked: isthmusLabel.gated }] : []),
+    ...(claims.moving && !isMover ? [{ name: moveGate, marked: isthmusLabel.waitsForMove }] : []),
+  ].filter(({ name }) => !present.some((gate) => gate.name === name));
   if (added.length === 0) return [];
-  const wanted = [...(pod.spec?.schedulingGates ?? []), ...added.map(([name]) => ({ name }))];
-  const before = pod.metadata.labels;
-  const labels = { ...before, ...Object.fromEntries(added.map(([, key]) => [key, 'true'])) };
+  const wanted = [...present, ...added.map(({ name }) => ({ name }))];
+  const labels = { ...pod.metadata.labels, ...Object.fromEntries(added.map(({ marked }) => [marked, 'true'])) };
   return [
     { op: 'add', path: '/spec/schedulingGates', value: wanted },
     { op: 'add', path: '/metadata/labels', value: labels },
