@@ -46,6 +46,8 @@ type Observe = (move: VolumeMove, signal: AbortSignal) => Promise<Facts>;
 export function createObserver(deps: MoveDeps): Observe {
   const { api } = deps.cluster;
   const { providers, clock } = deps;
+  /** Read once: a container with another image is another process. */
+  let ownImage: string | undefined;
 
   const volume = async (name: string | undefined, signal: AbortSignal): Promise<PersistentVolume | undefined> =>
     name ? api.get(persistentVolumes, { name }, signal) : undefined;
@@ -88,8 +90,6 @@ export function createObserver(deps: MoveDeps): Observe {
     };
   };
 
-  /** Read once: a container with another image is another process. */
-  let ownImage: string | undefined;
   /** Of the agent itself, unless the move names another one. */
   async function imageOf({ spec }: VolumeMove, signal: AbortSignal): Promise<string | undefined> {
     if (spec.image !== undefined) return spec.image;
