@@ -9,8 +9,7 @@ import { openProductClusters, type ProductClusters, removeProductClusters } from
 import { run } from '#test/harness/program.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { consumer, createStage, isReady, provider, reported, type Stage } from '../world/stage.ts';
-import { container, pod } from '../world/workloads.ts';
-import { claim, data, shop } from './storage-stage.ts';
+import { claim, on, shop, statefulSet, writer } from './storage-stage.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-between-providers') };
 const other = 'genoa';
@@ -61,33 +60,10 @@ const onNode = (node: string) =>
   );
 
 test('goes there with all that was written, and back with what was written since', async () => {
-  const { spec } = pod(shop, 'unused', [
-    container(['write', '-hold', '/data/starts', 'a start'], { volumeMounts: data }),
-  ]);
-  const first = pod(
-    shop,
-    'first',
-    [container(['write', '-hold', '/data/first', 'written at the first provider'], { volumeMounts: data })],
-    {
-      volumes: [{ name: 'data', persistentVolumeClaim: { claimName: name } }],
-      nodeSelector: { 'kubernetes.io/hostname': provider },
-    },
-  );
-  await stage.apply(consumer, claim(name), first);
+  await stage.apply(consumer, claim(name), writer('first', name, 'written at the first provider', on(provider)));
   await stage.podThat(consumer, [shop, 'first'], 'is ready', isReady);
   await stage.kubectl(consumer, ['-n', shop, 'delete', 'pod', 'first', '--wait']);
-  await stage.apply(consumer, {
-    apiVersion: 'apps/v1',
-    kind: 'StatefulSet',
-    metadata: { namespace: shop, name: 'ledger' },
-    spec: {
-      replicas: 1,
-      serviceName: 'ledger',
-      selector: { matchLabels: { app: 'ledger' } },
-      template: { metadata: { labels: { app: 'ledger' } }, spec },
-      volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: (claim('unused') as { spec?: unknown }).spec }],
-    },
-  } as never);
+  await stage.apply(consumer, statefulSet('ledger', { replicas: 1, file: '/data/starts' }));
   await onNode(provider);
   expect(await isthmus('move', 'volume', name, '-n', shop, '--to', other)).toMatch(
     /is in cluster genoa: \d+ files, \S+, with equal checksums; pods waited \d+ s/,
@@ -96,14 +72,14 @@ test('goes there with all that was written, and back with what was written since
   expect(await handle()).toMatch(/^genoa\/shop-rome\//);
   const read = async (file: string): Promise<string> =>
     (await stage.kubectl(consumer, ['-n', shop, 'exec', 'ledger-0', '--', 'cat', file])).stdout;
-  expect(await read('/data/first')).toBe('written at the first provider\n');
+  expect(await read('/data/notes')).toBe('written at the first provider\n');
   const wrote = await stage.kubectl(consumer, [
     ...['-n', shop, 'exec', 'ledger-0', '--', 'workload', 'write', '/data/second', 'written at the second'],
   ]);
   expect(wrote.code, reported(wrote)).toBe(0);
   await isthmus('move', 'volume', name, '-n', shop, 'undo', '--copy-back');
   await onNode(provider);
-  expect([await read('/data/first'), await read('/data/second')]).toEqual([
+  expect([await read('/data/notes'), await read('/data/second')]).toEqual([
     'written at the first provider\n',
     'written at the second\n',
   ]);
