@@ -200,7 +200,7 @@ export function describeMoves(stage: () => Stage): void {
         await forget();
         const [record, ...more] = await stage().api(from).list(retainedVolumes);
         expect(more).toEqual([]);
-        expect(record?.spec).toMatchObject({ consumer, claim: { namespace: shop, name: ledger }, size: '64Mi' });
+        expect(record?.spec).toMatchObject({ consumer, claim: { namespace: shop, name: ledger }, size: '32Mi' });
         expect(await realClaims()).toEqual([to]);
         await runsOn(to === consumer ? genuine : provider);
         const name = record?.metadata.name ?? '';
