@@ -17,7 +17,7 @@ import { setUpMachine } from '#scripts/setup/setup.ts';
 import { buildWireGuardGoForArm64 } from '#scripts/setup/wireguard-go.ts';
 import { buildRegistry } from '#test/harness/registry.ts';
 import { rightsVariable } from '#test/testbed/asked-rights.ts';
-import { buildHelm } from '#test/testbed/build.ts';
+import { buildFluxHealth, buildHelm } from '#test/testbed/build.ts';
 import { closingLines, nothing, type Result, resultOf, resultOfTwo, sum } from './closing.ts';
 import { progressLine, readDurations, recordDuration } from './durations.ts';
 import { background, type Execute, foreground } from './programs.ts';
@@ -43,7 +43,12 @@ let prepared: Promise<void> | undefined;
 /** Every program that a test of `npm test` builds, and no more: none is built, and no part of the image fetched, while the deadline of a test runs. */
 const also = {
   packages: [...browserPackages, ...monitoringPackages, ...healthCheckPackages, ...formulaPackages],
-  programs: { helm: buildHelm, registry: buildRegistry, wireGuardGoForArm64: buildWireGuardGoForArm64 },
+  programs: {
+    helm: buildHelm,
+    fluxHealth: buildFluxHealth,
+    registry: buildRegistry,
+    wireGuardGoForArm64: buildWireGuardGoForArm64,
+  },
 };
 
 /** Packages and built components, once, and not before the suites that need none of them: those fail sooner. */
