@@ -2,7 +2,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { virtualNodeTaint } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
@@ -13,6 +12,7 @@ import { reasons } from './reasons.ts';
 import { inPieces, type Outcome, reasonFor, staleReasons } from './report.ts';
 import { type Group, groups, openSuite } from './suite.ts';
 import { rowOf, unexplained, withRows } from './table.ts';
+import { keepUntainted } from './untainted.ts';
 
 const { values } = parseArgs({
   options: {
@@ -59,12 +59,9 @@ if (values.list) {
 /** Whether everything that failed has a reason, and every reason is true. */
 async function runChosen(): Promise<boolean> {
   const { stage, kubeconfigPath, kubectlPath } = await openGround(dir, say);
-  const suite = await openSuite(
-    path.join(dir, 'suite'),
-    { kubeconfigPath, kubectlPath, taint: virtualNodeTaint.key },
-    say,
-  );
-  const stop = offloadSuiteNamespaces(stage.api(consumer), say);
+  const suite = await openSuite(path.join(dir, 'suite'), { kubeconfigPath, kubectlPath }, say);
+  const stopOffloading = offloadSuiteNamespaces(stage.api(consumer), say);
+  const stopWebhook = await keepUntainted(stage.api(consumer), stage.world.bed.hostAddress);
   const outcomes: Outcome[] = chosen
     .filter((spec) => reasonFor(reasons, spec)?.state === 'not applicable')
     .map((spec) => ({ spec, state: 'not applicable', seconds: 0, message: '' }));
@@ -80,7 +77,8 @@ async function runChosen(): Promise<boolean> {
       record(ended);
     }
   } finally {
-    await stop();
+    await stopOffloading();
+    await stopWebhook();
   }
   return judge(outcomes);
 }

@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { focusOn, type GinkgoReport, inPieces, outcomesOf, selectedSpecs, staleReasons } from './report.ts';
+import {
+  brokenBefore,
+  focusOn,
+  type GinkgoReport,
+  inPieces,
+  outcomesOf,
+  selectedSpecs,
+  staleReasons,
+} from './report.ts';
 
 const spec = (name: string, State: string, more: object = {}) => ({
   ContainerHierarchyTexts: ['[sig-node] Pods'],
@@ -32,6 +40,15 @@ describe("what Kubernetes' own suite says", () => {
     ]);
   });
 
+  it('is, where it could not begin, why', () => {
+    const begin = {
+      ...spec('', 'failed', { Failure: { Message: 'no nodes' } }),
+      LeafNodeType: 'SynchronizedBeforeSuite',
+    };
+    expect(brokenBefore([{ SpecReports: [begin] }])).toBe('no nodes');
+    expect(brokenBefore(report)).toBeUndefined();
+  });
+
   it('is, of a dry run, which specs there are', () => {
     expect(selectedSpecs(report)).toEqual(['[sig-node] Pods runs']);
   });
@@ -62,6 +79,6 @@ describe('pieces', () => {
   });
 
   it('are asked for by names that a regular expression takes literally', () => {
-    expect(focusOn(['[sig-node] a.b (c)', 'd'])).toBe(String.raw`^(\[sig-node\] a\.b \(c\)|d)$`);
+    expect(focusOn(['[sig-node] a.b (c)', 'd'])).toBe(String.raw`^Kubernetes e2e suite (\[sig-node\] a\.b \(c\)|d)$`);
   });
 });

@@ -62,6 +62,13 @@ export function outcomesOf(report: GinkgoReport): readonly Outcome[] {
   });
 }
 
+/** Why the suite ran no spec at all, in its words; undefined when it ran some. */
+export const brokenBefore = (report: GinkgoReport): string | undefined =>
+  report
+    .flatMap(({ SpecReports }) => SpecReports ?? [])
+    .find(({ LeafNodeType, State }) => LeafNodeType === 'SynchronizedBeforeSuite' && State !== 'passed')?.Failure
+    ?.Message;
+
 /** Why specs cannot pass on a virtual node. */
 export interface Reason {
   /** Names of specs, which it matches anywhere. */
@@ -74,7 +81,7 @@ export interface Reason {
 export const reasonFor = (reasons: readonly Reason[], spec: string): Reason | undefined =>
   reasons.find(({ specs }) => specs.test(spec));
 
-/** Of `all` specs of the suite, whatever was run: reasons that say nothing true any more, in words. */
+/** Reasons that are not true any more, in words. `all`: every spec of the suite, also those that did not run. */
 export function staleReasons(
   reasons: readonly Reason[],
   all: readonly string[],
@@ -97,6 +104,6 @@ export function inPieces(specs: readonly string[], most: number): readonly (read
   return Array.from({ length: pieces }, (_, at) => specs.filter((_spec, index) => index % pieces === at));
 }
 
-/** A regular expression of Go that matches exactly these specs. */
+/** A regular expression of Go that matches exactly these specs; ginkgo looks for it in the name of the suite, a space and that of the spec. */
 export const focusOn = (specs: readonly string[]): string =>
-  `^(${specs.map((spec) => spec.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)).join('|')})$`;
+  `^Kubernetes e2e suite (${specs.map((spec) => spec.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)).join('|')})$`;

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { run } from '#test/harness/program.ts';
 import { buildConformancebox, buildGinkgo } from '#test/testbed/build.ts';
 import { registries } from './images.ts';
-import { focusOn, type GinkgoReport, type Outcome, outcomesOf, selectedSpecs } from './report.ts';
+import { brokenBefore, focusOn, type GinkgoReport, type Outcome, outcomesOf, selectedSpecs } from './report.ts';
 
 /** Specs by group of the suite. Those that need features which are off by default, or that break nodes, are in none. */
 export const groups = {
@@ -19,8 +19,6 @@ const elsewhere = '!Disruptive && !Flaky';
 export interface SuiteTarget {
   readonly kubeconfigPath: string;
   readonly kubectlPath: string;
-  /** Taint of the nodes that the suite takes for its own. */
-  readonly taint: string;
 }
 
 export interface Suite {
@@ -67,7 +65,10 @@ export async function openSuite(
       throw new Error(
         `the suite ended with ${ended.code} and no report:\n${`${ended.stdout}${ended.stderr}`.slice(-4_000)}`,
       );
-    return JSON.parse(readFileSync(reportFile, 'utf8')) as GinkgoReport;
+    const report = JSON.parse(readFileSync(reportFile, 'utf8')) as GinkgoReport;
+    const broken = brokenBefore(report);
+    if (broken !== undefined) throw new Error(`no spec of the suite ran: ${broken}`);
+    return report;
   }
 
   return {
@@ -85,7 +86,6 @@ export async function openSuite(
         `--kubeconfig=${target.kubeconfigPath}`,
         `--kubectl-path=${target.kubectlPath}`,
         '--provider=skeleton',
-        `--non-blocking-taints=${target.taint}`,
         '--dump-logs-on-failure=false',
       ];
       return outcomesOf(await start(flags, own, (seconds + 90) * 1_000));
