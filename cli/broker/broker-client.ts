@@ -17,6 +17,7 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import { Problem } from '#shared/schema/api/resources.ts';
 import { type Login, loadLogin } from './login-config.ts';
+import { renewed } from './renew.ts';
 
 interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
@@ -58,7 +59,10 @@ const pausesMs = [200, 800, 2_000];
 
 export const openBroker = async (io: CliIo): Promise<BrokerClient> => createBrokerClient(io, await loadLogin(io));
 
-export function createBrokerClient(io: Pick<CliIo, 'clock' | 'signal' | 'randomId'>, login: Login): BrokerClient {
+type Io = Pick<CliIo, 'clock' | 'signal' | 'randomId' | 'env' | 'home'>;
+
+export function createBrokerClient(io: Io, first: Login): BrokerClient {
+  let login = first;
   const url = login.url.replace(/\/+$/, '');
   const agent = new Agent({ keepAlive: true, ...(login.caPem !== undefined && { ca: login.caPem }) });
 
@@ -76,6 +80,7 @@ export function createBrokerClient(io: Pick<CliIo, 'clock' | 'signal' | 'randomI
       headers: {
         accept: 'application/json',
         authorization: `Bearer ${login.key}`,
+        ...(login.tenant !== undefined && { 'isthmus-tenant': login.tenant }),
         ...options.headers,
         ...(call.method === 'POST' && !options.repeatable && { 'idempotency-key': key }),
         ...(text !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
@@ -93,6 +98,7 @@ export function createBrokerClient(io: Pick<CliIo, 'clock' | 'signal' | 'randomI
 
   async function patiently(call: ApiRequest, options: CallOptions = {}): Promise<Received> {
     const key = io.randomId();
+    login = await renewed(io, login);
     for (let attempt = 0; ; attempt++) {
       try {
         const received = await once(call, options, key);

@@ -11,6 +11,17 @@ const Login = z.object({
   key: z.string().min(1),
   /** Absent: the broker's certificate is publicly trusted. */
   caPem: z.string().optional(),
+  /** Of a login by an identity provider, whose ID token is the key then. */
+  tenant: z.string().optional(),
+  provider: z
+    .object({
+      issuer: z.string(),
+      clientId: z.string(),
+      refreshToken: z.string().optional(),
+      /** When the key ends, in milliseconds since the Unix epoch. */
+      expiresAt: z.number(),
+    })
+    .optional(),
 });
 export type Login = z.infer<typeof Login>;
 
@@ -27,7 +38,7 @@ export const makeFolder = async (io: Pick<CliIo, 'env' | 'home'>): Promise<void>
   await mkdir(path.dirname(configFile(io)), { recursive: true, mode: 0o700 });
 };
 
-export async function saveLogin(io: CliIo, login: Login): Promise<string> {
+export async function saveLogin(io: Pick<CliIo, 'env' | 'home'>, login: Login): Promise<string> {
   const file = configFile(io);
   const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
   try {
@@ -46,7 +57,7 @@ export async function saveLogin(io: CliIo, login: Login): Promise<string> {
 }
 
 /** Fails with `unauthenticated` without a login. */
-export async function loadLogin(io: CliIo): Promise<Login> {
+export async function loadLogin(io: Pick<CliIo, 'env' | 'home'>): Promise<Login> {
   const file = configFile(io);
   let text: string;
   try {

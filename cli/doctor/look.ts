@@ -33,7 +33,7 @@ import {
   systemNamespace,
   virtualNodeType,
 } from '#shared/domain/liqo-keys.ts';
-import { fabricName, networkLabel, nodeProcessLabel } from '#shared/domain/network-keys.ts';
+import { fabricName } from '#shared/domain/network-keys.ts';
 import { remoteRoleName } from '#shared/domain/remote-roles.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
@@ -46,6 +46,7 @@ import { crdsOtherThan, rightsOtherThan, wantedRights } from './compare.ts';
 import { certificatesOf, credentialOf } from './credentials.ts';
 import type { ClusterFacts, LinkObjects, Looked, TrafficPolicy, Unread, WebhookFacts } from './facts.ts';
 import { lookIntoGateways, lookIntoNodes } from './node-sights.ts';
+import { ownPodsOf, tenantNamespacesOf } from './own-pods.ts';
 
 const networkPolicies: ResourceType<TrafficPolicy> = {
   group: 'networking.k8s.io',
@@ -119,9 +120,7 @@ async function read(
       ),
       part('the clock', undefined, () => clockDifference(io, kube)),
     ]);
-  const tenantNamespaces = allNamespaces
-    .filter(({ metadata }) => metadata.labels?.[label.tenantNamespace] !== undefined)
-    .map(nameOf);
+  const tenantNamespaces = tenantNamespacesOf(allNamespaces);
   const offloaded = status.offloadings.map(({ metadata }) => metadata.namespace ?? '');
   const mapped = allNamespaces
     .filter(({ metadata }) => metadata.labels?.[label.remoteClusterId] !== undefined)
@@ -144,7 +143,7 @@ async function read(
       Promise.all(
         [systemNamespace, ...tenantNamespaces].map((namespace) => list(networkPolicies, undefined, namespace)),
       ),
-      ourPods(list, tenantNamespaces),
+      ownPodsOf(list, tenantNamespaces),
       Promise.all(offloaded.map((namespace) => list(pods, undefined, namespace))),
       list(pods, `${label.managedBy}=${managedByShadowPod}`),
     ],
@@ -209,18 +208,6 @@ const newestFirst = (events: readonly CoreEvent[]): CoreEvent[] =>
     .filter(({ type }) => type === 'Warning')
     .toSorted((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1))
     .slice(0, eventsKept);
-
-type List = <T extends KubeObject>(type: ResourceType<T>, selector?: string, namespace?: string) => Promise<T[]>;
-
-async function ourPods(list: List, tenantNamespaces: readonly string[]): Promise<Pod[]> {
-  const [system, gateways, processes] = await Promise.all([
-    list(pods, undefined, systemNamespace),
-    list(pods, `${networkLabel.component}=gateway`),
-    list(pods, nodeProcessLabel),
-  ]);
-  const inTenants = gateways.filter(({ metadata }) => tenantNamespaces.includes(metadata.namespace ?? ''));
-  return distinct([...system, ...inTenants, ...processes]);
-}
 
 /** A few hundred at most: what waits in the whole cluster, by the one field selector that narrows it down. */
 async function unscheduledPods(kube: KubeClient): Promise<Pod[]> {

@@ -93,7 +93,7 @@ export async function readSide(kube: KubeClient, cluster: string, peer: string):
     kube.list(networkKinds.ips),
   ]);
   const liqo = await liqoVersion(kube);
-  const processes = await kube.list(pods, nodeProcessLabel);
+  const processes = await kube.list(pods, nodeProcessLabel, systemNamespace);
   const gateway = server ?? client;
   const namespace = gateway?.metadata.namespace;
   const connection =

@@ -1,10 +1,10 @@
 /** What a support bundle holds of one cluster, read within bounds of size and time. Secrets and ConfigMaps of users are never asked for. */
 import type { KubeClient } from '#cli/cluster/open.ts';
+import { ownPodsOf, tenantNamespacesOf } from '#cli/doctor/own-pods.ts';
 import { redactJson, redactObject, redactText } from '#cli/support/redact.ts';
-import { coreEvents, daemonSets, deployments, namespaces, nodes, pods, services } from '#shared/domain/core-kinds.ts';
+import { coreEvents, daemonSets, deployments, namespaces, nodes, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod, ResourceType } from '#shared/domain/kube-object.ts';
 import { label, systemNamespace } from '#shared/domain/liqo-keys.ts';
-import { networkLabel } from '#shared/domain/network-keys.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 
@@ -53,7 +53,7 @@ export async function collect(kube: KubeClient, folder: string): Promise<Collect
   const kinds = allKinds.map((type): ResourceType => type);
   const [custom, ownPods, events, ...installed] = await Promise.all([
     Promise.all(kinds.map(async (type) => ({ type, objects: await list(type) }))),
-    podsOfOurs(list),
+    ownPodsOf(list, tenantNamespacesOf(allNamespaces)),
     Promise.all(names.slice(0, mostPods).map((name) => list(coreEvents, undefined, name))),
     ...[deployments, daemonSets, services].map((type: ResourceType) => list(type, undefined, systemNamespace)),
     list(nodes),
@@ -74,16 +74,6 @@ export async function collect(kube: KubeClient, folder: string): Promise<Collect
   ];
   const logs = bounded('pods with logs', ownPods, mostPods).map(async (pod) => logOf(kube, pod, folder, tried));
   return { files: [...files, ...(await Promise.all(logs)).flat()], notes };
-}
-
-type List = <T extends KubeObject>(type: ResourceType<T>, selector?: string, namespace?: string) => Promise<T[]>;
-
-async function podsOfOurs(list: List): Promise<Pod[]> {
-  const [system, gateways] = await Promise.all([
-    list(pods, undefined, systemNamespace),
-    list(pods, `${networkLabel.component}=gateway`),
-  ]);
-  return [...system, ...gateways];
 }
 
 async function logOf(

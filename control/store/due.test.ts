@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
@@ -104,6 +105,41 @@ test('what is due of one tenant is not read again for each of its turns', async 
   const asked = await s.queriesOf(() => s.sweep(async () => undefined));
   const pages = count / 100;
   expect(asked).toBeLessThan(pages * 8);
+});
+
+test('what is due of two tenants, one after the other, is not read again for each of their turns', async () => {
+  const s = stage();
+  const each = 8_000;
+  for (let i = 0; i < each; i += 1) await s.plan('first', `pe-${i}`, start - 2 * each + i);
+  for (let i = 0; i < each; i += 1) await s.plan('second', `pe-${i}`, start - each + i);
+  const looked: string[] = [];
+  const asked = await s.queriesOf(() => s.sweep(async ({ tenant, item }) => void looked.push(`${tenant} ${item.sk}`)));
+  expect(new Set(looked).size).toBe(2 * each);
+  expect(looked).toHaveLength(2 * each);
+  const pages = (2 * each) / 100;
+  expect(asked).toBeLessThan(pages * 8);
+});
+
+test('everything due is looked at once, in any order of the items of several tenants, removed or not', async () => {
+  const runs = fc.array(fc.record({ tenant: fc.nat(3), count: fc.integer({ min: 1, max: 1_500 }) }), { maxLength: 6 });
+  await fc.assert(
+    fc.asyncProperty(runs, fc.boolean(), async (all, removes) => {
+      const s = stage();
+      let at = 0;
+      const planned: string[] = [];
+      for (const { tenant, count } of all) {
+        for (let i = 0; i < count; i += 1, at += 1) {
+          await s.plan(`t-${tenant}`, `pe-${at}`, at);
+          planned.push(`t-${tenant} pe-${at}`);
+        }
+      }
+      await s.sweep(
+        removes ? s.done : async ({ tenant, item }) => void s.seen.push(`${tenant} ${item.sk.split('/').at(-1)}`),
+      );
+      expect([...s.seen].sort()).toEqual(planned.sort());
+    }),
+    { numRuns: 20 },
+  );
 });
 
 test('a sweep whose time is over says so, and the next one begins where it stopped', async () => {

@@ -41,6 +41,11 @@ interface Stopped {
   readonly at: string;
 }
 
+interface Range {
+  readonly from: string;
+  readonly to: string;
+}
+
 const pageSize = 100;
 /** Of one shard. What is due of one tenant in one shard is looked at one after the other. */
 const tenantsAtOnce = 4;
@@ -95,40 +100,51 @@ async function sweepShard<T>(
   let place = '';
 
   /** In turns: a tenant with more than one turn goes on after the others, from where it has come to. */
-  async function pass({ from, to }: { readonly from: string; readonly to: string }): Promise<void> {
+  async function pass(range: Range): Promise<void> {
     /** The last of each tenant that was looked at in this range: what failed is left to the next sweep. */
     const last = new Map<string, string>();
-    /** The tenants with a further turn. In the first round every tenant has one. */
-    let further: ReadonlySet<string> | undefined;
-    do {
-      const served = new Map<string, number>();
-      const full = new Set<string>();
-      let start = from;
-      if (further !== undefined)
-        start = [...further].map((tenant) => last.get(tenant) ?? from).reduce((a, b) => (a < b ? a : b));
-      let cursor: string | undefined;
-      do {
-        const page = await read<T>({ from: start, to, limit: pageSize, ...(cursor === undefined ? {} : { cursor }) });
-        place = page.items[0]?.sk ?? place;
-        const turns = new Map<string, Item<T>[]>();
-        for (const item of page.items) {
-          const tenant = tenantOf(item);
-          if (further?.has(tenant) === false) continue;
-          const count = served.get(tenant) ?? 0;
-          if (count >= turn || item.sk <= (last.get(tenant) ?? '')) continue;
-          served.set(tenant, count + 1);
-          if (count + 1 === turn) full.add(tenant);
-          last.set(tenant, item.sk);
-          turns.set(tenant, [...(turns.get(tenant) ?? []), item]);
-        }
-        await inParallel([...turns.values()], tenantsAtOnce, async (items) => {
-          for (const item of items) await handleOne(item);
-        });
-        cursor = page.cursor;
-        // A later round need not read on when each of its tenants has had its turn.
-      } while (cursor !== undefined && full.size !== further?.size);
-      further = full;
-    } while (further.size > 0);
+    let further = await round(range, last);
+    while (further.size > 0) further = await round(range, last, further);
+  }
+
+  /**
+   * A turn of every tenant, or of each of `only`, which have had one before. Answers with the tenants whose turn was full: there may be more of
+   * theirs. Items before the place that the next of `only` has come to are not read again.
+   */
+  async function round(
+    { from, to }: Range,
+    last: Map<string, string>,
+    only?: ReadonlySet<string>,
+  ): Promise<ReadonlySet<string>> {
+    const served = new Map<string, number>();
+    const full = new Set<string>();
+    const nextPlace = (): string | undefined => {
+      if (only === undefined) return from;
+      const places = [...only].filter((tenant) => !full.has(tenant)).map((tenant) => last.get(tenant) ?? from);
+      return places.length === 0 ? undefined : places.reduce((a, b) => (a < b ? a : b));
+    };
+    let query: Pick<Query, 'from' | 'cursor'> = { from: nextPlace() ?? from };
+    for (;;) {
+      const page = await read<T>({ ...query, to, limit: pageSize });
+      place = page.items[0]?.sk ?? place;
+      const turns = new Map<string, Item<T>[]>();
+      for (const item of page.items) {
+        const tenant = tenantOf(item);
+        if (only?.has(tenant) === false) continue;
+        const count = served.get(tenant) ?? 0;
+        if (count >= turn || item.sk <= (last.get(tenant) ?? '')) continue;
+        served.set(tenant, count + 1);
+        if (count + 1 === turn) full.add(tenant);
+        last.set(tenant, item.sk);
+        turns.set(tenant, [...(turns.get(tenant) ?? []), item]);
+      }
+      await inParallel([...turns.values()], tenantsAtOnce, async (items) => {
+        for (const item of items) await handleOne(item);
+      });
+      const next = nextPlace();
+      if (page.cursor === undefined || next === undefined) return full;
+      query = next > (page.items.at(-1)?.sk ?? next) ? { from: next } : { ...query, cursor: page.cursor };
+    }
   }
 
   /** Of two sweeps at a time either position will do. */

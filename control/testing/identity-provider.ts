@@ -23,7 +23,16 @@ const newKey = (): Jwk => {
   return { ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), alg: 'ES256', use: 'sig' } as Jwk;
 };
 
-export async function startIdentityProvider(clients: readonly string[], lifeSeconds = 600): Promise<IdentityProvider> {
+interface ProviderOptions {
+  /** Public clients with the device flow and refresh tokens. */
+  readonly deviceClients?: readonly string[];
+}
+
+export async function startIdentityProvider(
+  clients: readonly string[],
+  lifeSeconds = 600,
+  { deviceClients = [] }: ProviderOptions = {},
+): Promise<IdentityProvider> {
   // Its package has no types.
   const name: string = 'oidc-provider';
   const { default: Provider } = (await import(name)) as { default: ProviderClass };
@@ -40,18 +49,29 @@ export async function startIdentityProvider(clients: readonly string[], lifeSeco
   const start = (): void => {
     const provider = new Provider(url, {
       jwks: { keys: [newKey()] },
-      clients: clients.map((client) => ({
-        client_id: client,
-        client_secret: `secret of ${client}`,
-        grant_types: ['client_credentials'],
-        id_token_signed_response_alg: 'ES256',
-        redirect_uris: [],
-        response_types: [],
-      })),
+      clients: [
+        ...clients.map((client) => ({
+          client_id: client,
+          client_secret: `secret of ${client}`,
+          grant_types: ['client_credentials'],
+          id_token_signed_response_alg: 'ES256',
+          redirect_uris: [],
+          response_types: [],
+        })),
+        ...deviceClients.map((client) => ({
+          client_id: client,
+          token_endpoint_auth_method: 'none',
+          grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
+          id_token_signed_response_alg: 'ES256',
+          redirect_uris: [],
+          response_types: [],
+        })),
+      ],
       cookies: { keys: ['test'] },
       extraTokenClaims: () => claims,
       features: {
-        devInteractions: { enabled: false },
+        devInteractions: { enabled: deviceClients.length > 0 },
+        deviceFlow: { enabled: deviceClients.length > 0 },
         clientCredentials: { enabled: true },
         resourceIndicators: {
           enabled: true,

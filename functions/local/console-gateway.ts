@@ -5,6 +5,7 @@ import type { Origin } from '#control/access/caller.ts';
 import { authenticateMember, looksLikeOperatorKey } from '#functions/runtime/authenticate.ts';
 import type { Composition } from '#functions/runtime/composition.ts';
 import { problemResponse } from '#functions/runtime/problem.ts';
+import { isOrigin } from '#shared/domain/cross-origin.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { type ConsoleFiles, readConsoleFiles, sendFile } from './console-files.ts';
@@ -109,11 +110,9 @@ export function withConsole(otherwise: RequestListener, options: ConsoleOptions)
 function providerIn(query: string): string | undefined {
   const issuer = new URLSearchParams(query).get('issuer');
   if (issuer === null || !URL.canParse(issuer)) return undefined;
-  const { protocol, hostname, origin } = new URL(issuer);
-  // It becomes part of a header: a host may hold a semicolon.
-  if (!/^https?:\/\/[-.a-z0-9]+(:\d+)?$/.test(origin)) return undefined;
-  const loopback = hostname === 'localhost' || hostname === '127.0.0.1';
-  return protocol === 'https:' || (protocol === 'http:' && loopback) ? origin : undefined;
+  const { origin } = new URL(issuer);
+  // It becomes part of a header, where a host could hold a semicolon, and of a policy, which knows no IPv6 addresses.
+  return isOrigin(origin) && !origin.includes('[') ? origin : undefined;
 }
 
 const isFile = ({ method }: IncomingMessage, path: string): boolean =>

@@ -10,6 +10,7 @@ import {
   crossOriginRequestHeaders,
 } from '#shared/domain/cross-origin.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { send as sendBytes } from '#test/harness/raw-bytes.ts';
 import { type Broker, startBroker } from './broker.ts';
 import { type Answer, send } from './scripted-agent.ts';
 
@@ -54,6 +55,18 @@ test.each(['https://evil.example.com', 'https://portal.example.com.evil.example'
     const answered = await ask('GET', '/v1/tenant', { origin, authorization: `Bearer ${broker.adminKey}` });
     expect(answered.status).toBe(200);
     expect([...corsOf(refused), ...corsOf(answered)]).toEqual([]);
+  },
+);
+
+test.each([portal, 'https://evil.example.com'])(
+  'the connection of a preflight of %s that announces a body and never sends it is closed with the answer',
+  async (origin) => {
+    const asked = { origin, host: 'x', 'access-control-request-method': 'POST', 'content-length': '1000' };
+    const lines = Object.entries(asked).map(([name, value]) => `${name}: ${value}\r\n`);
+    const bytes = Buffer.from(`OPTIONS /v1/peerings HTTP/1.1\r\n${lines.join('')}\r\n`);
+    const target = { port: broker.port, ca: broker.caPem };
+    const { text } = await sendBytes(target, { pieces: [bytes], ending: 'stay', withoutTls: false });
+    expect(text.toLowerCase()).toContain('connection: close');
   },
 );
 

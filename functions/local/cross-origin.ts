@@ -26,6 +26,12 @@ export function checkOrigins(origins: readonly string[]): readonly string[] {
   return origins;
 }
 
+const preflightHeaders = {
+  'access-control-allow-methods': crossOriginMethods.join(','),
+  'access-control-allow-headers': crossOriginRequestHeaders.join(','),
+  'access-control-max-age': String(crossOriginSeconds),
+};
+
 /** Only paths of the API: sessions of the console are for its own origin. Credentials of a browser (cookies) are never allowed. */
 export function withCrossOrigin(otherwise: RequestListener, origins: readonly string[], ids: Ids): RequestListener {
   if (origins.length === 0) return otherwise;
@@ -34,26 +40,23 @@ export function withCrossOrigin(otherwise: RequestListener, origins: readonly st
     if (!splitUrl(request.url ?? '').rawPath.startsWith('/v1/')) return otherwise(request, response);
     response.setHeader('vary', 'origin');
     const { origin, 'access-control-request-method': method } = request.headers;
-    const preflight = request.method === 'OPTIONS' && origin !== undefined && method !== undefined;
-    if (origin !== undefined && allowed.has(origin)) {
-      response.setHeader('access-control-allow-origin', origin);
-      if (!preflight) {
-        response.setHeader('access-control-expose-headers', crossOriginAnswerHeaders.join(','));
-        return otherwise(request, response);
-      }
-      response.writeHead(204, {
-        'access-control-allow-methods': crossOriginMethods.join(','),
-        'access-control-allow-headers': crossOriginRequestHeaders.join(','),
-        'access-control-max-age': String(crossOriginSeconds),
-      });
-      return response.end();
+    const letIn = origin !== undefined && allowed.has(origin);
+    if (letIn) response.setHeader('access-control-allow-origin', origin);
+    if (request.method === 'OPTIONS' && origin !== undefined && method !== undefined) {
+      const answer = letIn ? { statusCode: 204, headers: preflightHeaders } : refusal(origin, ids.next('req'));
+      return sendResult(response, request, answer);
     }
-    if (!preflight) return otherwise(request, response);
-    const refused = new AppError(
+    if (letIn) response.setHeader('access-control-expose-headers', crossOriginAnswerHeaders.join(','));
+    otherwise(request, response);
+  };
+}
+
+const refusal = (origin: string, requestId: string) =>
+  problemResponse(
+    new AppError(
       'forbidden',
       `pages of ${JSON.stringify(origin)} may not use this broker; its operator lets them in with --cors-origin`,
       { detail: { field: 'origin', value: origin } },
-    );
-    sendResult(response, request, problemResponse(refused, ids.next('req')));
-  };
-}
+    ),
+    requestId,
+  );

@@ -8,6 +8,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { ErrorCode } from '#shared/errors/codes.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
+import { send } from '#test/harness/raw-bytes.ts';
 import { withReadiness } from './readiness.ts';
 import { watchWrites } from './write-health.ts';
 
@@ -78,6 +79,10 @@ test('GET /ready answers with the code of what is wrong, and everything else goe
   fail('storage_unwritable');
   expect(await ask('/ready')).toEqual([503, 'storage_unwritable']);
   expect(await ask('/other')).toEqual([418, undefined]);
+  const unsent = Buffer.from('GET /ready HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n');
+  const { port } = server.address() as AddressInfo;
+  const { text } = await send({ port }, { pieces: [unsent], ending: 'stay', withoutTls: true });
+  expect(text.toLowerCase()).toContain('connection: close');
   await new Promise((resolve) => server.close(resolve));
 });
 

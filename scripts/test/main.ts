@@ -5,12 +5,7 @@ import path from 'node:path';
 import { imagePackages } from '#scripts/image/agent-files.ts';
 import { ensureAwsCounterparts } from '#scripts/setup/aws-counterparts.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
-import {
-  browserPackages,
-  ensureDebianPackages,
-  monitoringPackages,
-  testbedPackages,
-} from '#scripts/setup/debian-packages.ts';
+import { browserPackages, healthCheckPackages, monitoringPackages } from '#scripts/setup/debian-packages.ts';
 import { ensureDebianTree } from '#scripts/setup/debian-tree.ts';
 import { ensureNode24 } from '#scripts/setup/node24.ts';
 import { setUpMachine } from '#scripts/setup/setup.ts';
@@ -39,13 +34,14 @@ const started = Date.now();
 
 let prepared: Promise<void> | undefined;
 /** Every program that a test of `npm test` builds, and no more: none is built, and no part of the image fetched, while the deadline of a test runs. */
-const also = { helm: buildHelm, registry: buildRegistry, wireGuardGoForArm64: buildWireGuardGoForArm64 };
+const also = {
+  packages: [...browserPackages, ...monitoringPackages, ...healthCheckPackages],
+  programs: { helm: buildHelm, registry: buildRegistry, wireGuardGoForArm64: buildWireGuardGoForArm64 },
+};
 
 /** Packages and built components, once, and not before the suites that need none of them: those fail sooner. */
 function prepare(): Promise<void> {
   prepared ??= (async () => {
-    // In one go: apt reads its lists once.
-    await ensureDebianPackages([...testbedPackages, ...browserPackages, ...monitoringPackages], cache, log);
     await setUpMachine({ log, also });
     for (const architecture of ['amd64', 'arm64'] as const) {
       await ensureNode24({ root, cache, log, architecture });

@@ -139,7 +139,7 @@ export const isthmusNetworkAnnotation = {
   /** On InternalNodes, by the node process: `kernel` where the kernel has WireGuard, else `userspace`. */
   wireGuard: 'networking.isthmus.dev/wireguard',
   /** On InternalNodes, by the node process, a comma list: connected routes, gateways and resolvers of the node. No peer is granted any of it. */
-  surroundings: 'networking.isthmus.dev/surroundings',
+  nodeNetworks: 'networking.isthmus.dev/node-networks',
   /** On Networks of a Configuration, `true`: a PeeringPolicy names the range, which is kept as announced while it is free. */
   rangeNamed: 'networking.isthmus.dev/range-named',
   /** On a GatewayServer, GatewayClient or its template, `address:port` list with commas: where the peer reaches this side; takes precedence over the Service. */

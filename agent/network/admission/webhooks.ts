@@ -17,7 +17,7 @@ import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { FirewallConfiguration } from '#shared/schema/liqo/firewall-configuration.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { hostAddresses as addressesOf, apiServerRanges, apiServers, surroundingsOf } from '../ranges/cluster-ipam.ts';
+import { hostAddresses as addressesOf, apiServerRanges, apiServers, nodeNetworksOf } from '../ranges/cluster-ipam.ts';
 import { ruleNamePatch, validateFirewall } from './firewall-configuration.ts';
 import { type Guarded, validateIp } from './ip.ts';
 import { keepsSpec, validateConfiguration, validateGateway, validateNetwork } from './network-kinds.ts';
@@ -35,7 +35,7 @@ async function guardedRanges(api: KubeApi, signal: AbortSignal): Promise<readonl
   return [
     ...hosts.flatMap((node) => addressesOf(node).map((range) => ({ range, what: `Node ${node.metadata.name}` }))),
     ...internal.flatMap((node) =>
-      surroundingsOf(node)
+      nodeNetworksOf(node)
         .filter((range) => range.endsWith('/32'))
         .map((range) => ({ range, what: `gateway or resolver of Node ${node.metadata.name}` })),
     ),

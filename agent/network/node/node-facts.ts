@@ -13,7 +13,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import type { Commands } from '../kernel/commands.ts';
 import { type GatewayPod, linksOf } from '../objects/link-objects.ts';
 import type { NodeAgentObjects } from '../objects/objects.ts';
-import { surroundingsIn } from './surroundings.ts';
+import { nodeNetworksIn } from './node-networks.ts';
 
 type WireGuardImplementation = 'kernel' | 'userspace';
 
@@ -61,7 +61,7 @@ async function reportNode(
   found: {
     readonly addresses: NodeAddresses | undefined;
     readonly wireGuard: WireGuardImplementation;
-    readonly surroundings: readonly string[];
+    readonly nodeNetworks: readonly string[];
   },
   signal: AbortSignal,
 ): Promise<void> {
@@ -78,8 +78,8 @@ async function reportNode(
       { subresource: 'status' },
       signal,
     );
-  const { wireGuard, surroundings } = isthmusNetworkAnnotation;
-  const annotations = { [wireGuard]: found.wireGuard, [surroundings]: found.surroundings.join(',') };
+  const { wireGuard, nodeNetworks } = isthmusNetworkAnnotation;
+  const annotations = { [wireGuard]: found.wireGuard, [nodeNetworks]: found.nodeNetworks.join(',') };
   if (Object.entries(annotations).some(([key, value]) => known.metadata.annotations?.[key] !== value))
     await api.mergePatch(networkKinds.internalNodes, ref, { metadata: { annotations } }, {}, signal);
 }
@@ -130,8 +130,8 @@ export function createNodeReporter(
             const pods = links.flatMap((link) => link.pods);
             const addresses = links.length === 0 ? undefined : await addressesTowards(pods, node, commands);
             const { code, stdout } = await commands.run('ip', ['-4', '-j', 'route', 'show', 'table', 'main']);
-            const surroundings = surroundingsIn(code === 0 ? stdout : '', resolverTexts());
-            await reportNode(cluster.api, self, { wireGuard, addresses, surroundings }, signal);
+            const nodeNetworks = nodeNetworksIn(code === 0 ? stdout : '', resolverTexts());
+            await reportNode(cluster.api, self, { wireGuard, addresses, nodeNetworks }, signal);
           }
         } catch (error) {
           if (!signal.aborted) log.warn('the InternalNode was not written', { code: codeOf(error) });

@@ -17,7 +17,7 @@ export const owner = {
   /** Of what a node has for itself: its addresses and the range of its pods. */
   host: (name: string): string => `Node ${name}`,
   /** Of what a node is connected to: its networks, gateways and resolvers. */
-  surroundings: (name: string): string => `what Node ${name} is connected to`,
+  nodeNetworks: (name: string): string => `what Node ${name} is connected to`,
   apiServers: 'the API servers',
   /** Of the InternalFabric, which is named like its gateway. */
   fabric: (key: string): string => `InternalFabric ${key}`,
@@ -99,8 +99,8 @@ export function nodeRanges(node: Node): readonly string[] {
 }
 
 /** As its node process reported it. */
-export const surroundingsOf = ({ metadata }: InternalNode): readonly string[] =>
-  (metadata.annotations?.[isthmusNetworkAnnotation.surroundings] ?? '')
+export const nodeNetworksOf = ({ metadata }: InternalNode): readonly string[] =>
+  (metadata.annotations?.[isthmusNetworkAnnotation.nodeNetworks] ?? '')
     .split(',')
     .filter((text) => parseCidr(text) !== undefined && isExact(text));
 
@@ -128,7 +128,7 @@ export function createNetworkIpam({ api, caches }: Cluster, hosts: Cache<Node>):
     for (const network of inOrder.filter(({ status }) => status?.cidr !== undefined))
       ipam.grantPrefix(requestOf(network));
     for (const node of all) ipam.occupy(owner.host(node.metadata.name), nodeRanges(node));
-    for (const one of nodesHere) ipam.occupy(owner.surroundings(one.metadata.name), surroundingsOf(one));
+    for (const one of nodesHere) ipam.occupy(owner.nodeNetworks(one.metadata.name), nodeNetworksOf(one));
     ipam.occupy(owner.apiServers, apiServerRanges(servers));
     for (const network of inOrder) ipam.grantPrefix(requestOf(network));
     const internal = networkOfType(networks, networkType.internal);
@@ -148,7 +148,7 @@ export function createNetworkIpam({ api, caches }: Cluster, hosts: Cache<Node>):
     });
     internalNodes.subscribe(({ before, after }) => {
       const name = (after ?? before)?.metadata.name ?? '';
-      ipam.occupy(owner.surroundings(name), after === undefined ? [] : surroundingsOf(after));
+      ipam.occupy(owner.nodeNetworks(name), after === undefined ? [] : nodeNetworksOf(after));
     });
     // Between two lists of a watch there may be none: what was known then stays.
     apiServerSlices.subscribe(() => {

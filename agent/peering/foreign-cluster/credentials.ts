@@ -2,6 +2,7 @@
 import { lifetimeOf } from '#agent/pki/certificate.ts';
 import { fromBase64 } from '#agent/pki/pem.ts';
 import { readSealedToken } from '#agent/pki/sealed-token.ts';
+import { timestamp } from '#kube/writes/conditions.ts';
 
 /** From YAML or JSON, without parsing either. Undefined: there is neither client certificate nor sealed token in it, or none that can be read. */
 export function credentialsEndMs(kubeconfig: string): number | undefined {
@@ -24,7 +25,7 @@ export interface Expiry {
 }
 
 export function expiryMessage({ peer, endMs, hasIdentity }: Expiry): string {
-  const ended = `our credentials for ${peer} ended at ${new Date(endMs).toISOString().slice(0, 19)}Z`;
+  const ended = `our credentials for ${peer} ended at ${timestamp(endMs)}`;
   return hasIdentity
     ? `${ended}; a broker or the link to ${peer} brings the next one by itself, without both: liqoctl authenticate --kubeconfig <this cluster> --remote-kubeconfig <${peer}>`
     : `${ended}; they came from manifests: isthmus generate peering --consumer <this cluster> --provider <${peer}>, and apply both folders`;

@@ -2,6 +2,7 @@
  * The next step of a move, from what both clusters say now. Every step is one write, and every step but the notes of the status can be read off the
  * objects again, so an agent that ended anywhere is continued by the next. Pure.
  */
+import { timestamp } from '#kube/writes/conditions.ts';
 import { moveFinalizer, storageAnnotation } from '#shared/domain/storage-keys.ts';
 import { localTarget, type MovePhase } from '#shared/schema/isthmus/volume-move.ts';
 import { amountOf, remoteOf, requestOf } from '../model/claims.ts';
@@ -26,7 +27,6 @@ import {
   settling,
   sinceMs,
   statusOf,
-  timeText,
   wait,
 } from './progress.ts';
 import { aborting, discarding, switching } from './switching.ts';
@@ -117,7 +117,7 @@ function preparing(facts: Facts): Step {
   if (lost) return abort(facts, lost);
   const step = equip(facts) ?? staged(facts);
   if (step) return step;
-  const coldly = (): Step => enter(facts, 'Freezing', { cold: true, frozenAt: timeText(facts.nowMs) });
+  const coldly = (): Step => enter(facts, 'Freezing', { cold: true, frozenAt: timestamp(facts.nowMs) });
   if (status.cold) return coldly();
   const atHome = status.from?.at === localTarget;
   const [user] = usersOf(facts.pods, facts.move);
@@ -140,7 +140,7 @@ function copying(facts: Facts): Step {
   return fetching(facts, 'live', (pod) => {
     if (statusOf(facts).to?.volume === undefined) return wait(`claim ${stagingName(facts.move)} to be Bound`);
     const passes = resultOf(pod)?.passes;
-    return enter(facts, 'Freezing', { passes, frozenAt: timeText(facts.nowMs) });
+    return enter(facts, 'Freezing', { passes, frozenAt: timestamp(facts.nowMs) });
   });
 }
 
@@ -174,7 +174,7 @@ function freezing(facts: Facts): Step {
   if (mountedBy.length > 0) return late(wait(`${mountedBy.join(', ')} to end at cluster ${status.from?.at}`));
   return enter(facts, status.withoutCopy ? 'Switching' : 'FinalCopy', {
     claim: JSON.stringify(noteOf(old)),
-    frozenAt: status.frozenAt ?? timeText(nowMs),
+    frozenAt: status.frozenAt ?? timestamp(nowMs),
   });
 }
 
@@ -233,7 +233,7 @@ function undoing(facts: Facts, withoutCopy: boolean): Step {
     from: status.to,
     to: status.from,
     claim: JSON.stringify(noteOf(old)),
-    frozenAt: withoutCopy ? timeText(facts.nowMs) : undefined,
+    frozenAt: withoutCopy ? timestamp(facts.nowMs) : undefined,
     bytesDone: undefined,
     bytesTotal: undefined,
     passes: undefined,

@@ -71,24 +71,17 @@ export const stagingClaim = (move: VolumeMove, note: ClaimNote, volume: Persiste
 });
 
 /** The claim again, on its new volume. Pods wait until the move is through. */
-export const claimAgain = (
-  move: VolumeMove,
-  { labels, annotations, ownerReferences, ...note }: ClaimNote,
-  volume: PersistentVolume,
-): Claim => ({
+export const claimAgain = (move: VolumeMove, note: ClaimNote, volume: PersistentVolume): Claim => ({
   apiVersion: 'v1',
   kind: 'PersistentVolumeClaim',
   metadata: {
     namespace: move.metadata.namespace ?? '',
     name: move.metadata.name,
-    labels: { ...labels },
-    annotations: {
-      ...annotations,
-      [storageAnnotation.moving]: move.metadata.uid ?? '',
-    },
-    ...(ownerReferences.length > 0 && { ownerReferences }),
+    labels: { ...note.labels },
+    annotations: { ...note.annotations, [storageAnnotation.moving]: move.metadata.uid ?? '' },
+    ...(note.ownerReferences.length > 0 && { ownerReferences: note.ownerReferences }),
   },
-  spec: specFor({ labels, annotations, ownerReferences, ...note }, volume),
+  spec: specFor(note, volume),
 });
 
 const where = (at: string) =>

@@ -86,11 +86,14 @@ export function createObserver(deps: MoveDeps): Observe {
     };
   };
 
+  /** Read once: a container with another image is another process. */
+  let ownImage: string | undefined;
   /** Of the agent itself, unless the move names another one. */
   async function imageOf({ spec }: VolumeMove, signal: AbortSignal): Promise<string | undefined> {
     if (spec.image !== undefined) return spec.image;
-    const pod = await api.get(podKind, { namespace: deps.systemNamespace, name: deps.podName }, signal);
-    return pod?.spec?.containers[0]?.image;
+    const ref = { namespace: deps.systemNamespace, name: deps.podName };
+    ownImage ??= (await api.get(podKind, ref, signal))?.spec?.containers[0]?.image;
+    return ownImage;
   }
 
   async function refusal(

@@ -1,18 +1,17 @@
 /** Transitions of a move, and what is asked in several phases. Pure. */
+import { timestamp } from '#kube/writes/conditions.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { moveFinalizer, storageAnnotation } from '#shared/domain/storage-keys.ts';
 import type { MoveOrder, MovePhase, VolumeMoveStatus } from '#shared/schema/isthmus/volume-move.ts';
 import type { Facts, Patch, Step } from './facts.ts';
 import { type MoverRole, moverName, stagingName } from './objects.ts';
-import { hasEnded, hindrance, isHeldBack, resultOf, usersOf, usesClaim } from './pods.ts';
+import { hasEnded, hindrance, isHeldBack, resultOf, usesClaim } from './pods.ts';
 
 export const wait = (on: string): Step => ({ do: 'wait', on });
 
-export const timeText = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
-
 export function statusOf({ move, nowMs }: Facts): VolumeMoveStatus {
-  return move.status ?? { phase: 'Pending', since: timeText(nowMs), way: 'forth' };
+  return move.status ?? { phase: 'Pending', since: timestamp(nowMs), way: 'forth' };
 }
 
 /** `undefined` takes a field away. */
@@ -28,7 +27,7 @@ export function changed(facts: Facts, changes: Changes): Step {
 export const enter = (facts: Facts, phase: MovePhase, changes: Changes = {}): Step =>
   changed(facts, {
     phase,
-    since: timeText(facts.nowMs),
+    since: timestamp(facts.nowMs),
     message: undefined,
     attempts: undefined,
     failedPod: undefined,
@@ -158,10 +157,8 @@ export function thawPatch({ metadata }: PersistentVolumeClaim): Patch | undefine
 }
 
 /** Pods that wait for the end of a move. */
-export const heldPods = ({ pods, move }: Pick<Facts, 'pods' | 'move'>): Pod[] =>
-  pods.filter((pod) => isHeldBack(pod) && usesClaim(pod, move.metadata.name));
-export function release(facts: Facts): Step | undefined {
-  const [pod] = heldPods(facts);
+export function release({ pods, move }: Facts): Step | undefined {
+  const pod = pods.find((one) => isHeldBack(one) && usesClaim(one, move.metadata.name));
   return pod ? { do: 'ungate', pod } : undefined;
 }
 
@@ -193,5 +190,3 @@ export const setPolicy = (volume: PersistentVolume, policy: string): Step | unde
   volume.spec?.persistentVolumeReclaimPolicy === policy
     ? undefined
     : { do: 'patchVolume', volume, patch: { spec: { persistentVolumeReclaimPolicy: policy } } };
-
-export { usersOf };

@@ -2,14 +2,15 @@
  * The switch of a claim from one volume to the other, and what becomes of the volume that is left. From the moment the claim is deleted no pod can be
  * scheduled with it; our finalizer keeps it until the new volume is reserved for its name. Pure.
  */
+import { timestamp } from '#kube/writes/conditions.ts';
 import { homeClaimOf, moveFinalizer, storageAnnotation } from '#shared/domain/storage-keys.ts';
 import type { Facts, Step } from './facts.ts';
 import { claimAgain, noteFrom } from './objects.ts';
+import { usersOf } from './pods.ts';
 import {
   abort,
   clear,
   enter,
-  heldPods,
   isHeld,
   oldClaim,
   release,
@@ -19,8 +20,6 @@ import {
   sinceMs,
   statusOf,
   thawPatch,
-  timeText,
-  usersOf,
   wait,
 } from './progress.ts';
 
@@ -123,7 +122,7 @@ function arriving(facts: Facts): Step {
     });
   if (status.way === 'back' || status.gaveUp !== undefined)
     return enter(facts, 'Discarding', { ...common, message: status.gaveUp });
-  const undoUntil = timeText(facts.nowMs + move.spec.undoWindowSeconds * 1_000);
+  const undoUntil = timestamp(facts.nowMs + move.spec.undoWindowSeconds * 1_000);
   return enter(facts, 'Undoable', { ...common, undoUntil });
 }
 
@@ -151,7 +150,8 @@ export function aborting(facts: Facts): Step {
   const old = oldClaim(facts);
   const thaw = old && thawPatch(old);
   if (old && thaw) return { do: 'patchClaim', claim: old, patch: thaw };
-  if (heldPods(facts).length > 0) return release(facts) ?? wait('');
+  const held = release(facts);
+  if (held) return held;
   if (removed) return removed;
   const cleared = clear(facts);
   if (cleared) return cleared;

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as yaml from 'yaml';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
-import { ensureDebianPackages, testbedPackages } from '#scripts/setup/debian-packages.ts';
+import { ensureDebianPackages, healthCheckPackages } from '#scripts/setup/debian-packages.ts';
 import { phases } from '#shared/domain/peering-phase.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { must } from '#test/harness/program.ts';
@@ -14,7 +14,7 @@ const prefix = 'resource.customizations.health.';
 let scripts: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
-  await ensureDebianPackages(testbedPackages, cacheDir(), () => undefined);
+  await ensureDebianPackages(healthCheckPackages, cacheDir(), () => undefined);
   const file = path.join(repositoryRoot, 'charts', 'isthmus', 'argocd-health.yaml');
   scripts = (yaml.parse(await readFile(file, 'utf8')) as { data: Record<string, string> }).data;
 }, 300_000);

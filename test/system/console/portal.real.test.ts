@@ -1,10 +1,10 @@
 /** A portal of its own origin in Debian's Chromium, at a real broker: with a token of an identity provider and the API alone. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type IdentityProvider, startIdentityProvider } from '#control/testing/identity-provider.ts';
-import { openBrowser } from './browser.ts';
+import { openBrowser, visit } from './browser.ts';
 import { adminOf, type ConsoleBroker, startConsoleBroker } from './console-broker.ts';
 
 let broker: ConsoleBroker;
@@ -48,13 +48,6 @@ afterAll(async () => {
   await broker?.close();
 });
 
-async function opened(origin: string): Promise<{ readonly page: Page; readonly context: BrowserContext }> {
-  const context = await browser.newContext({ ignoreHTTPSErrors: true });
-  const page = await context.newPage();
-  await page.goto(origin);
-  return { page, context };
-}
-
 interface Seen {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -82,7 +75,7 @@ const fetched = (page: Page, path: string, init: object = {}): Promise<Seen> =>
   );
 
 test('a portal reads, steers by ETag, limits and request id, and changes, with a token of its provider', async () => {
-  const { page, context } = await opened(portal);
+  const { page, close } = await visit(browser, { url: portal });
   const token = await provider.token('anna', { audience: 'https://portal.isthmus.test' });
   const headers = { authorization: `Bearer ${token}`, 'isthmus-tenant': 'default' };
   const read = await fetched(page, '/v1/tenant', { headers });
@@ -108,21 +101,21 @@ test('a portal reads, steers by ETag, limits and request id, and changes, with a
     'idempotency-replayed',
     'true',
   );
-  await context.close();
+  await close();
 });
 
 test('a page of another origin reads nothing and changes nothing, and no page sends the cookie of a session', async () => {
   const headers = { authorization: `Bearer ${broker.key}`, 'content-type': 'application/json' };
-  const { page, context } = await opened(stranger);
+  const { page, close } = await visit(browser, { url: stranger });
   expect((await fetched(page, '/v1/tenant', { headers })).blocked).toContain('Failed to fetch');
   const change = { method: 'PATCH', headers, body: JSON.stringify({ displayName: 'Stolen' }) };
   expect((await fetched(page, '/v1/tenant', change)).blocked).toContain('Failed to fetch');
-  await context.close();
-  const { page: friend, context: friends } = await opened(portal);
+  await close();
+  const { page: friend, close: closeFriend } = await visit(browser, { url: portal });
   // Answers to requests with cookies are kept from every page.
   expect((await fetched(friend, '/v1/tenant', { headers, credentials: 'include' })).blocked).toContain(
     'Failed to fetch',
   );
   expect((await fetched(friend, '/v1/tenant', { headers })).body.displayName).not.toBe('Stolen');
-  await friends.close();
+  await closeFriend();
 });

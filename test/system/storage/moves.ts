@@ -16,42 +16,14 @@ import { type VolumeMove, volumeMoves } from '#shared/schema/isthmus/volume-move
 import { eventually } from '#test/harness/eventually.ts';
 import type { Ended } from '#test/harness/program.ts';
 import { consumer, isReady, patience, provider, reported, type Stage } from '../world/stage.ts';
-import { container, pod } from '../world/workloads.ts';
-import { data, genuine, shop, shopThere } from './storage-stage.ts';
+import { claim, genuine, on, shop, shopThere, statefulSet, writer } from './storage-stage.ts';
 
 const ledger = 'data-ledger-0';
 const moving = { ...patience, withinMs: 120_000 };
 
-const claim = (name: string, storageClassName = 'liqo'): KubeObject =>
-  ({
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    metadata: { namespace: shop, name, labels: { app: 'ledger' } },
-    spec: { storageClassName, accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '64Mi' } } },
-  }) as KubeObject;
-
-const holder = (name: string, claimName: string, node: string): KubeObject =>
-  pod(shop, name, [container(['write', '-hold', '/data/first', 'written before all moves'], { volumeMounts: data })], {
-    volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }],
-    nodeSelector: { 'kubernetes.io/hostname': node },
-  });
-
-const statefulSet = (): KubeObject => {
-  const { spec } = pod(shop, 'unused', [
-    container(['write', '-hold', '/data/starts', 'a start'], { volumeMounts: data }),
-  ]);
-  return {
-    apiVersion: 'apps/v1',
-    kind: 'StatefulSet',
-    metadata: { namespace: shop, name: 'ledger' },
-    spec: {
-      replicas: 1,
-      serviceName: 'ledger',
-      selector: { matchLabels: { app: 'ledger' } },
-      template: { metadata: { labels: { app: 'ledger' } }, spec },
-      volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: (claim('unused') as { spec?: unknown }).spec }],
-    },
-  } as KubeObject;
+const ledgerClaim = (): KubeObject => {
+  const made = claim(ledger);
+  return { ...made, metadata: { ...made.metadata, labels: { app: 'ledger' } } };
 };
 
 /** Describes the scenarios; `stage` is asked when they run. */
@@ -132,7 +104,7 @@ export function describeMoves(stage: () => Stage): void {
 
   describe('the volume of a claim that is moved', () => {
     test('goes to the provider while its StatefulSet writes, and has every line that was acknowledged', async () => {
-      await stage().apply(consumer, claim(ledger), holder('first', ledger, genuine));
+      await stage().apply(consumer, ledgerClaim(), writer('first', ledger, 'written before all moves', on(genuine)));
       await stage().podThat(consumer, [shop, 'first'], 'is ready', isReady);
       const piece = 'x'.repeat(100_000);
       for (let i = 0; i < 5; i++) {
@@ -150,7 +122,7 @@ export function describeMoves(stage: () => Stage): void {
         expect(ended.code, reported(ended)).toBe(0);
       }
       await stage().kubectl(consumer, ['-n', shop, 'delete', 'pod', 'first', '--wait']);
-      await stage().apply(consumer, statefulSet());
+      await stage().apply(consumer, statefulSet('ledger', { replicas: 1, file: '/data/starts' }));
       await runsOn(genuine);
       const before = await stage().api(consumer).get(persistentVolumeClaims, { namespace: shop, name: ledger });
       const { result, acknowledged } = await writeWhile(() => mustMove(ledger, '--to', provider));
@@ -160,7 +132,7 @@ export function describeMoves(stage: () => Stage): void {
       expect(acknowledged.length).toBeGreaterThan(0);
       const lines = (await text('/data/lines')).split('\n');
       expect(acknowledged.filter((line) => !lines.includes(line))).toEqual([]);
-      expect(await text('/data/first')).toBe('written before all moves\n');
+      expect(await text('/data/notes')).toBe('written before all moves\n');
       expect(await text('/data/parts/4')).toBe(`4${piece}\n`);
       const after = await stage().api(consumer).get(persistentVolumeClaims, { namespace: shop, name: ledger });
       expect(after?.metadata.uid).not.toBe(before?.metadata.uid);
@@ -175,7 +147,7 @@ export function describeMoves(stage: () => Stage): void {
       expect(await mustMove(ledger, 'undo', '--copy-back')).toMatch(/is in this cluster again: \d+ files/);
       await runsOn(genuine);
       expect(await text('/data/after')).toBe('written after the move\n');
-      expect(await text('/data/first')).toBe('written before all moves\n');
+      expect(await text('/data/notes')).toBe('written before all moves\n');
       await nothingLeftOfMovers();
       expect(await realClaims()).toEqual([consumer]);
       expect(await stage().api(provider).list(retainedVolumes)).toEqual([]);
@@ -233,9 +205,9 @@ export function describeMoves(stage: () => Stage): void {
       await stage().apply(
         consumer,
         claim('lone'),
-        claim('foreign', 'loop'),
-        holder('bare', 'lone', genuine),
-        holder('own', 'foreign', genuine),
+        claim('foreign', {}, { storageClassName: 'loop' }),
+        writer('bare', 'lone', 'alone', on(genuine)),
+        writer('own', 'foreign', 'of another class', on(genuine)),
       );
       await Promise.all(['bare', 'own'].map((name) => stage().podThat(consumer, [shop, name], 'is ready', isReady)));
       expect(await refused('nothing', provider)).toMatch(

@@ -53,7 +53,7 @@ export const claim = (
     },
   }) as KubeObject;
 
-export const data = [{ name: 'data', mountPath: '/data' }];
+const data = [{ name: 'data', mountPath: '/data' }];
 const volumesOf = (claimName: string) => [{ name: 'data', persistentVolumeClaim: { claimName } }];
 export const on = (node: string) => ({ nodeSelector: { 'kubernetes.io/hostname': node } });
 
@@ -68,3 +68,31 @@ export const reader = (namespace: string, name: string, claimName: string, more:
     volumes: volumesOf(claimName),
     ...more,
   });
+
+interface Replicated {
+  readonly replicas: number;
+  /** To which each start of a pod appends a line. */
+  readonly file?: string;
+  /** What its pods have besides. */
+  readonly podSpec?: object;
+}
+
+/** Its pods have the label `app`, and a claim `data` each, as `claim` makes them. */
+export function statefulSet(name: string, of: Replicated): KubeObject {
+  const { replicas, file = '/data/notes', podSpec } = of;
+  const labels = { app: name };
+  const { spec } = pod(shop, 'unused', [container(['write', '-hold', file, 'a start'], { volumeMounts: data })]);
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: { namespace: shop, name },
+    spec: {
+      replicas,
+      serviceName: name,
+      podManagementPolicy: 'Parallel',
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { ...(spec as object), ...podSpec } },
+      volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: (claim('unused') as { spec?: unknown }).spec }],
+    },
+  } as KubeObject;
+}

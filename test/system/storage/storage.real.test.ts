@@ -17,9 +17,8 @@ import { inOrder } from '#test/harness/in-order.ts';
 import { removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { type ClusterName, consumer, isReady, patience, provider, reported, type Stage } from '../world/stage.ts';
-import { container, pod } from '../world/workloads.ts';
 import { describeMoves } from './moves.ts';
-import { claim, data, genuine, on, openStorageStage, reader, shop, shopThere, writer } from './storage-stage.ts';
+import { claim, genuine, on, openStorageStage, reader, shop, shopThere, statefulSet, writer } from './storage-stage.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-under-test') };
 /** While writing a test: `ISTHMUS_KEEP_WORLD=1` leaves everything running, and the next run starts from it. */
@@ -206,31 +205,13 @@ describe('a generic ephemeral volume of a pod at the provider', () => {
 
 describe('the replicas of a StatefulSet over both clusters', () => {
   const set = (replicas: number): KubeObject => {
-    const template = pod(shop, 'unused', [
-      container(['write', '-hold', '/data/notes', 'a start'], { volumeMounts: data }),
-    ]);
     const spread = {
       maxSkew: 1,
       topologyKey: 'kubernetes.io/hostname',
       whenUnsatisfiable: 'DoNotSchedule',
       labelSelector: { matchLabels: { app: 'db' } },
     };
-    return {
-      apiVersion: 'apps/v1',
-      kind: 'StatefulSet',
-      metadata: { namespace: shop, name: 'db' },
-      spec: {
-        replicas,
-        serviceName: 'db',
-        podManagementPolicy: 'Parallel',
-        selector: { matchLabels: { app: 'db' } },
-        template: {
-          metadata: { labels: { app: 'db' } },
-          spec: { ...(template.spec as object), topologySpreadConstraints: [spread] },
-        },
-        volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: (claim('unused') as { spec?: unknown }).spec }],
-      },
-    } as KubeObject;
+    return statefulSet('db', { replicas, podSpec: { topologySpreadConstraints: [spread] } });
   };
   const replicas = ['db-0', 'db-1'];
   const nodesOf = async (): Promise<(string | undefined)[]> => Promise.all(replicas.map(ready));

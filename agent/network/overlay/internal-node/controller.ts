@@ -78,7 +78,7 @@ export function createInternalNodeController(deps: RangeDeps): Controller {
       node &&
       collisionMessage(name, [
         ...state.ipam.collisionsOf(owner.host(name)),
-        ...state.ipam.collisionsOf(owner.surroundings(name)),
+        ...state.ipam.collisionsOf(owner.nodeNetworks(name)),
       ]);
     if (node !== undefined && text !== undefined && told.get(name) !== text)
       events.emit(node, 'Warning', 'RangeTaken', text);

@@ -1,5 +1,6 @@
 /** What the pods of an offloaded namespace get at creation: the toleration of virtual nodes and the affinity of the strategy. Pure. */
 import type { PatchOperation } from '#agent/admission/review.ts';
+import { ownerName } from '#kube/writes/owner-references.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { isthmusLabel, label, offloadingGate, virtualNodeTaint, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { bothTerms, inPod, type NodeSelectorTerm } from '#shared/domain/node-selector.ts';
@@ -71,17 +72,15 @@ export function gatePatch(pod: Pod, offloading: NamespaceOffloading, claims: Cla
   const { nodeName, runtimeClassName } = pod.spec ?? {};
   if (nodeName) return [];
   const waits = runtimeClassName !== ownRuntimeClass && !isGated(pod) && waitsFor(offloading) !== undefined;
-  const isMover = pod.metadata.ownerReferences?.some(({ kind }) => kind === volumeMoves.kind) ?? false;
-  const gates = [
-    ...(waits ? [[offloadingGate, isthmusLabel.gated]] : []),
-    ...(claims.moving && !isMover ? [[moveGate, isthmusLabel.waitsForMove]] : []),
-  ] as const;
-  const has = (pod.spec?.schedulingGates ?? []).map(({ name }) => name);
-  const added = gates.filter(([name]) => name !== undefined && !has.includes(name));
+  const isMover = ownerName(volumeMoves, pod) !== undefined;
+  const present = pod.spec?.schedulingGates ?? [];
+  const added = [
+    ...(waits ? [{ name: offloadingGate, marked: isthmusLabel.gated }] : []),
+    ...(claims.moving && !isMover ? [{ name: moveGate, marked: isthmusLabel.waitsForMove }] : []),
+  ].filter(({ name }) => !present.some((gate) => gate.name === name));
   if (added.length === 0) return [];
-  const wanted = [...(pod.spec?.schedulingGates ?? []), ...added.map(([name]) => ({ name }))];
-  const before = pod.metadata.labels;
-  const labels = { ...before, ...Object.fromEntries(added.map(([, key]) => [key, 'true'])) };
+  const wanted = [...present, ...added.map(({ name }) => ({ name }))];
+  const labels = { ...pod.metadata.labels, ...Object.fromEntries(added.map(({ marked }) => [marked, 'true'])) };
   return [
     { op: 'add', path: '/spec/schedulingGates', value: wanted },
     { op: 'add', path: '/metadata/labels', value: labels },

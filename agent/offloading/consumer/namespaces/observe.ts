@@ -1,5 +1,6 @@
 /** Gathers from the caches what `decide` needs to know about one NamespaceOffloading. Reads nothing else. */
 import type { Cache } from '#kube/model/types.ts';
+import { timestamp } from '#kube/writes/conditions.ts';
 import type { Namespace, Node } from '#shared/domain/kube-object.ts';
 import { annotation, finalizer, label, namespaceOffloadingName, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import type { NodeFacts } from '#shared/domain/node-selector.ts';
@@ -60,7 +61,7 @@ export function observe(
     providers: providers(caches, maps.filter(isOwnMap), namespace),
     ...(refusal && { refusal }),
     hasFinalizer: offloading.metadata.finalizers?.includes(finalizer.namespaceOffloading) ?? false,
-    now: `${new Date(now).toISOString().slice(0, 19)}Z`,
+    now: timestamp(now),
   };
 }
 

@@ -20,7 +20,7 @@ import { type Amounts, addAmounts } from '#shared/domain/pod-resources.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import { createRulebook } from '../guests/rulebook.ts';
-import { Reservations } from '../quota/reservations.ts';
+import { createAdmissionGate } from '../quota/admission-gate.ts';
 import { guestClaimCache, keptVolumeCache } from '../storage/caches.ts';
 import { type ConsumerStorage, demandOf, fitsStorage, usedBy } from '../storage/demand.ts';
 import { validateFinalizers } from './finalizers.ts';
@@ -47,13 +47,13 @@ export function createClaimHooks({ cluster, clock, namespaceOf }: ClaimHookDeps)
   const claims = guestClaimCache(cluster.caches);
   const kept = keptVolumeCache(cluster.caches);
   const classes = cluster.caches.cache(storageClasses);
-  const reservations = new Reservations();
+  const gate = createAdmissionGate(clock);
   claims.subscribe(({ before, after }) => {
     const key = keyOf(after ?? (before as PersistentVolumeClaim));
     const consumer = (after ?? before)?.metadata.labels?.[guestVolume.label] ?? '';
-    const reserved = reservations.unseen(consumer, clock.now()).get(key);
+    const reserved = gate.unseen(consumer).get(key);
     // An event that is older than the growth that was admitted does not show it.
-    if (after === undefined || reserved === undefined || !isMore(reserved, demandOf(after))) reservations.drop(key);
+    if (after === undefined || reserved === undefined || !isMore(reserved, demandOf(after))) gate.drop(key);
   });
 
   const consumerOf = async (namespace: string, signal: AbortSignal): Promise<string | undefined> => {
@@ -93,17 +93,14 @@ export function createClaimHooks({ cluster, clock, namespaceOf }: ClaimHookDeps)
       const used = others.reduce(addAmounts, usedBy(storage, new Set([key, ...reserved.keys()])));
       return fitsStorage(granted, demand, used, consumer);
     };
-    const admit = (verdict: Verdict): Verdict => {
-      // No await between the judgement and this: two admissions of this replica never share what is free.
-      if (verdict.allowed && !dryRun) reservations.add(key, consumer, demand, clock.now());
-      return verdict;
-    };
-    const unseen = () => reservations.unseen(consumer, clock.now());
-    const quick = judge(ofConsumer(rulebook.quotas.list(), consumer), known(consumer), unseen());
-    if (quick.allowed) return admit(quick);
-    const before = unseen();
-    const { granted, storage } = await readLive(consumer);
-    return admit(judge(granted, storage, new Map([...before, ...unseen()])));
+    return gate.admit(
+      { key, user: consumer, amounts: demand, dryRun },
+      (reserved) => judge(ofConsumer(rulebook.quotas.list(), consumer), known(consumer), reserved),
+      async () => {
+        const { granted, storage } = await readLive(consumer);
+        return (reserved) => judge(granted, storage, reserved);
+      },
+    );
   }
 
   const mutate: Hook = async (review, signal) => {

@@ -1,7 +1,6 @@
 /**
  * Hooks for ShadowPods at the provider: ownership, sandbox, quota. Usage is counted from the ShadowPods that exist, those admitted a moment ago and
  * pods that outlive their ShadowPod.
- * A refusal is never based on a cache alone: before it the API server is asked, so that the share of a pod that is gone is free at once.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Hook } from '#agent/admission/hook.ts';
@@ -22,8 +21,9 @@ import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { limitations } from '../guests/guest-spec.ts';
 import { createRulebook } from '../guests/rulebook.ts';
 import { offloadedPodCache, shadowPodCache } from '../model/caches.ts';
+import { createAdmissionGate } from '../quota/admission-gate.ts';
 import { usageOf, validateQuota } from '../quota/fits.ts';
-import { Reservations } from '../quota/reservations.ts';
+
 import { heldSpec, isLeftBehind, UsageTotals, withoutAmounts } from '../quota/usage-totals.ts';
 import { validateFinalizers } from './finalizers.ts';
 import { validateGuestPod } from './pod-sandbox.ts';
@@ -55,10 +55,10 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
   const offloaded = offloadedPodCache(cluster.caches);
   const rulebook = createRulebook(cluster.caches);
   const slices = cluster.caches.cache(resourceSlices);
-  const reservations = new Reservations();
+  const gate = createAdmissionGate(clock);
   existing.subscribe(({ before, after }) => {
     const object = after ?? before;
-    if (object) reservations.drop(keyOf(object));
+    if (object) gate.drop(keyOf(object));
   });
   const totals = new UsageTotals({ shadows: existing, pods: offloaded, rulebook });
 
@@ -121,17 +121,14 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
       }
       return granted.map((quota) => validateQuota(quota, spec, amounts)).find(({ allowed }) => !allowed) ?? allow;
     };
-    const admit = (verdict: Verdict): Verdict => {
-      // No await between the judgement and this: two admissions of this replica never share what is free.
-      if (verdict.allowed && !dryRun) reservations.add(key, creator, podUsage(spec), clock.now());
-      return verdict;
-    };
-    const unseen = () => reservations.unseen(creator, clock.now());
-    const quick = judge(rulebook.quotasOf(creator), usedAsKnown(creator, unseen(), key));
-    if (quick.allowed) return admit(quick);
-    const before = unseen();
-    const { granted, ...exist } = await readLive(creator);
-    return admit(judge(granted, usedOf(exist, new Map([...before, ...unseen()]), key)));
+    return gate.admit(
+      { key, user: creator, amounts: podUsage(spec), dryRun },
+      (reserved) => judge(rulebook.quotasOf(creator), usedAsKnown(creator, reserved, key)),
+      async () => {
+        const { granted, ...exist } = await readLive(creator);
+        return (reserved) => judge(granted, usedOf(exist, reserved, key));
+      },
+    );
   }
 
   /** What the provider itself answered to the consumer's slices. */

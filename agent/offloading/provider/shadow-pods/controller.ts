@@ -18,7 +18,7 @@ import { guestAnnotations, guestSpec, limitations } from '../guests/guest-spec.t
 import { createRulebook, type Rulebook } from '../guests/rulebook.ts';
 import { isNew, offloadedPodCache, shadowPodCache } from '../model/caches.ts';
 import { ownerUid } from '../model/pod-owner.ts';
-import { createQuotaGate, type QuotaGate } from '../quota/quota-gate.ts';
+import { type CreationGate, createCreationGate } from '../quota/creation-gate.ts';
 import { type Decision, decide } from './decide.ts';
 import { type FirstSeen, firstSeen } from './first-seen.ts';
 import { podOf } from './pod-object.ts';
@@ -32,7 +32,7 @@ interface Caches {
   readonly pods: Cache<Pod>;
   readonly namespaces: Cache<Namespace>;
   readonly configurations: Cache<Configuration>;
-  readonly gate: QuotaGate;
+  readonly gate: CreationGate;
   readonly rulebook: Rulebook;
   /** Which ShadowPods have ended for certain, and which of them this process knows from their beginning. */
   readonly written: OwnWrites<ShadowPod>;
@@ -61,7 +61,7 @@ export function createShadowPodController(deps: ShadowPodDeps): Controller {
     pods: offloaded,
     namespaces: cluster.caches.cache(namespaces),
     configurations: cluster.caches.cache(networkKinds.configurations),
-    gate: createQuotaGate(rulebook, shadows, offloaded, written),
+    gate: createCreationGate(rulebook, shadows, offloaded, written),
     rulebook,
     written,
     firstSeen: firstSeen(shadows, written),

@@ -1,4 +1,5 @@
 /** What becomes of the data of a claim of a guest, while it lives and when it ends. Pure. */
+import { timestamp } from '#kube/writes/conditions.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 import { guestVolume, keptAnnotation } from '#shared/domain/guest-volume-keys.ts';
 import { homeClaimOf, storageAnnotation, storageData } from '#shared/domain/storage-keys.ts';
@@ -64,7 +65,6 @@ export function decideClaim({ claim, consumer, volume, keepMs, nowMs }: ClaimFac
   if (mayGo) return isKept(volume) ? { do: 'release', first: unkept(volume, 'Delete') } : { do: 'release' };
   if (isKept(volume) && volume.spec?.persistentVolumeReclaimPolicy === 'Retain') return { do: 'keep' };
   const home = homeClaimOf(annotations);
-  const at = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
   const { namespace = '', name, uid = '' } = metadata;
   return {
     do: 'keep',
@@ -74,8 +74,8 @@ export function decideClaim({ claim, consumer, volume, keepMs, nowMs }: ClaimFac
         labels: { [guestVolume.keptFor]: consumer },
         annotations: {
           [keptAnnotation.policy]: policyOf(volume),
-          [keptAnnotation.since]: at(nowMs),
-          [keptAnnotation.expires]: at(nowMs + keepMs),
+          [keptAnnotation.since]: timestamp(nowMs),
+          [keptAnnotation.expires]: timestamp(nowMs + keepMs),
           [keptAnnotation.remoteClaim]: JSON.stringify({ namespace, name, uid }),
           [keptAnnotation.claim]: home === undefined ? null : JSON.stringify(home),
         },

@@ -39,7 +39,7 @@ test('two node processes bring a link up, with one active replica, its path meas
   );
   expect(internal[0]?.metadata.annotations?.['networking.isthmus.dev/wireguard']).toMatch(/^(kernel|userspace)$/);
   // The network that this node and its neighbours share.
-  expect(internal[0]?.metadata.annotations?.['networking.isthmus.dev/surroundings']).toMatch(/(^|,)[\d.]+\/\d+/);
+  expect(internal[0]?.metadata.annotations?.['networking.isthmus.dev/node-networks']).toMatch(/(^|,)[\d.]+\/\d+/);
 });
 
 test('overlay packets for the gateway of a node go past its bridge, straight to the port', async () => {

@@ -18,7 +18,7 @@ const own: readonly (string | undefined)[] = [overlayDevice, tunnelDevice];
  * Connected routes, gateways and resolvers, as ranges. `routes`: what `ip -4 -j route show table main` prints. `resolvers`: texts of resolv.conf
  * files. Connected routes of one address are left out: where a CNI has a route for each pod, that is what they are.
  */
-export function surroundingsIn(routes: string, resolvers: readonly string[]): readonly string[] {
+export function nodeNetworksIn(routes: string, resolvers: readonly string[]): readonly string[] {
   const all = (JSON.parse(routes || '[]') as MainRoute[]).filter(({ dev }) => !own.includes(dev));
   const connected = all.flatMap(({ dst = '', scope, gateway }) =>
     scope === 'link' && gateway === undefined && dst.includes('/') ? [canonicalCidr(dst)] : [],

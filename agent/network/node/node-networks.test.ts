@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { surroundingsIn } from './surroundings.ts';
+import { nodeNetworksIn } from './node-networks.ts';
 
 const route = (dst: string, dev: string, more: object = {}) => ({ dst, dev, flags: [], ...more });
 const link = { protocol: 'kernel', scope: 'link' };
@@ -15,7 +15,7 @@ test('a node reports its networks, its gateways and its resolvers, and nothing o
     route('10.80.0.0/16', 'liqo-overlay', link),
   ];
   const resolvers = ['# by DHCP\nnameserver 10.0.0.2\nnameserver fd00::1\nsearch local\n', 'nameserver 127.0.0.53'];
-  expect(surroundingsIn(JSON.stringify(routes), resolvers)).toEqual([
+  expect(nodeNetworksIn(JSON.stringify(routes), resolvers)).toEqual([
     '10.244.1.0/24',
     '192.168.7.0/24',
     '10.0.0.2/32',
@@ -26,6 +26,6 @@ test('a node reports its networks, its gateways and its resolvers, and nothing o
   ]);
 });
 
-test('a node without routes has no surroundings', () => {
-  expect(surroundingsIn('', [])).toEqual([]);
+test('a node without routes has no networks', () => {
+  expect(nodeNetworksIn('', [])).toEqual([]);
 });

@@ -12,7 +12,7 @@ import { ownerUid } from '../model/pod-owner.ts';
 import { validateQuota } from './fits.ts';
 import { UsageTotals, withoutAmounts } from './usage-totals.ts';
 
-export interface QuotaGate {
+export interface CreationGate {
   /** Undefined: it may have its pod, and counts from now on. Otherwise why it has to wait. */
   enter(shadow: ShadowPod): string | undefined;
   /** Its pod was not made after all. */
@@ -20,12 +20,12 @@ export interface QuotaGate {
 }
 
 /** `written` follows `shadows`. */
-export function createQuotaGate(
+export function createCreationGate(
   rulebook: Rulebook,
   shadows: Cache<ShadowPod>,
   pods: Cache<Pod>,
   written: Pick<OwnWrites<ShadowPod>, 'uids'>,
-): QuotaGate {
+): CreationGate {
   /**
    * Those that were let in and whose pod or phase the caches may not show yet. Without a deadline: a place that expired while a watch lags would be
    * given away twice. It is free when the creation fails, or with the end of its ShadowPod.
