@@ -126,6 +126,18 @@ export async function modulesIn(
     .sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
+/** Where the sources of a module are that the module in `folder` requires. */
+export async function sourcesOf(
+  module: string,
+  folder: string,
+  minimumGo: string,
+  { cache = cacheDir(), log = () => undefined }: BuildOptions,
+): Promise<string> {
+  const go = await findGo(cache, minimumGo, log);
+  await runCommand(go.command, ['mod', 'download', module], { cwd: folder });
+  return (await runCommand(go.command, ['list', '-m', '-f', '{{.Dir}}', module], { cwd: folder })).trim();
+}
+
 /** Builds one after the other, each said to be which part of how many. Resolves with their binaries under the names of the builders. */
 export async function buildInParts<K extends string>(
   builders: Readonly<Record<K, (options: BuildOptions) => Promise<string>>>,

@@ -1,7 +1,7 @@
 /** The test bed's own Go programs, built once per content. */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type BuildOptions, buildGoProgram, type GoProgram } from '#scripts/setup/go-program.ts';
+import { type BuildOptions, buildGoProgram, type GoProgram, sourcesOf } from '#scripts/setup/go-program.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { repositoryRoot } from './repository-root.ts';
 
@@ -77,6 +77,15 @@ export const buildAgnhost = (options: BuildOptions = {}): Promise<string> =>
     { about: "what pods of Kubernetes' suite run", expectedSeconds: 10 },
     options,
   );
+
+/** Files that stand beside it in its image, by name: certificate and key of its web server. */
+export async function agnhostFiles(options: BuildOptions = {}): Promise<ReadonlyMap<string, Buffer>> {
+  const folder = path.join(testbedFolder, 'conformancebox');
+  const sources = await sourcesOf('k8s.io/kubernetes', folder, goDirective(await readGoMod('conformancebox')), options);
+  const names = ['localhost.crt', 'localhost.key'];
+  const read = names.map((name) => readFile(path.join(sources, 'test', 'images', 'agnhost', 'porter', name)));
+  return new Map((await Promise.all(read)).map((content, at) => [names[at] ?? '', content]));
+}
 
 /** What a pod of the suite runs to see whether it may gain rights. */
 export const buildNonewprivs = (options: BuildOptions = {}): Promise<string> =>

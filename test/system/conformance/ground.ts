@@ -44,6 +44,9 @@ export async function openGround(dir: string, log: (line: string) => void): Prom
     log,
   });
   for (const name of clusterNames) for (const image of images) await world.cluster(name).importImage(image);
+  const rome = world.cluster(consumer);
+  // Of a ground that was kept: agents that changed since need a node.
+  for (const { name } of rome.nodes) await rome.kubectl('uncordon', name);
   await Promise.all(clusterNames.map((name) => world.join(name)));
   const stage = await createStage(world);
   await acceptGuests(stage.api(provider), trusted).catch((error: unknown) => {
@@ -51,7 +54,6 @@ export async function openGround(dir: string, log: (line: string) => void): Prom
     if (!String(error).includes('already exists')) throw error;
   });
   await world.mustIsthmus('peer', consumer, provider, '--cpu', '16', '--memory', '32Gi', '--pods', '110', '--wait');
-  const rome = world.cluster(consumer);
   await rome.restartController('kube-controller-manager', ['--controllers=*,-serviceaccount-controller']);
   for (const { name } of rome.nodes) await rome.kubectl('cordon', name);
   return { stage, kubeconfigPath: rome.kubeconfigPath, kubectlPath: stage.kubectlLine(consumer)[0] };

@@ -5,7 +5,7 @@ import type { ImageConfig, ImageFile } from '#scripts/image/oci.ts';
 import { type DebianTree, ensureDebianTree, findInTree } from '#scripts/setup/debian-tree.ts';
 import { runCommand } from '#scripts/setup/run-command.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { buildAgnhost, buildNonewprivs, buildWorkload } from '#test/testbed/build.ts';
+import { agnhostFiles, buildAgnhost, buildNonewprivs, buildWorkload } from '#test/testbed/build.ts';
 import { emptyFolders, imageTarOf } from '#test/testbed/images.ts';
 
 /** The suite takes its registries from a file, so that its images have names of ours. */
@@ -49,13 +49,23 @@ function linked(debian: DebianTree, programs: ReadonlyMap<string, Buffer>): Imag
   return [...withLibraries(programs, 'amd64', take)].map(([path, content]) => file(path, content));
 }
 
+/** Debian's busybox has a shell that drops variables whose names are no words, which pods may have; that of the suite's image passes them on. */
+const notApplets = new Set(['busybox', 'sh', 'ash']);
+
 /** A shell and the usual programs. */
 async function busyboxFiles(debian: DebianTree): Promise<ImageFile[]> {
   const found = findInTree(debian, '/bin/busybox');
   if (found === undefined) throw new AppError('host_unsupported', 'the Debian package busybox has no /bin/busybox');
-  const applets = (await runCommand(found.file, ['--list'])).split('\n').filter((name) => name && name !== 'busybox');
+  const applets = (await runCommand(found.file, ['--list']))
+    .split('\n')
+    .filter((name) => name && !notApplets.has(name));
+  const programs = new Map([
+    ['/bin/busybox', readFileSync(found.file)],
+    ['/bin/bash', programOf(debian, '/bin/bash')],
+  ]);
   return [
-    ...linked(debian, new Map([['/bin/busybox', readFileSync(found.file)]])),
+    ...linked(debian, programs),
+    { path: '/bin/sh', mode: 0o777, linkTo: 'bash' },
     ...applets.map((name): ImageFile => ({ path: `/bin/${name}`, mode: 0o777, linkTo: 'busybox' })),
     ...emptyFolders,
   ];
@@ -93,7 +103,6 @@ export async function suiteImages(cache: string, log: (line: string) => void): P
   const plain = [...shell, ...accounts([], [])];
   const tools = new Map(
     [
-      ['/usr/bin/bash', '/bin/bash'],
       ['/usr/bin/curl', '/usr/bin/curl'],
       ['/usr/bin/dig', '/usr/bin/dig'],
       ['/usr/bin/nc', '/bin/nc.openbsd'],
@@ -113,6 +122,7 @@ export async function suiteImages(cache: string, log: (line: string) => void): P
         ['user-defined-in-image:x:1000:', 'group-defined-in-image:x:50000:user-defined-in-image'],
       ),
       file('/agnhost', agnhost),
+      ...[...(await agnhostFiles({ cache, log }))].map(([name, content]) => file(`/${name}`, content, 0o644)),
       { path: '/agnhost-2', mode: 0o777, linkTo: 'agnhost' },
       { path: '/uploads', mode: 0o777, directory: true },
     ]),

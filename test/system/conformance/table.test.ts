@@ -20,7 +20,7 @@ it('gives each spec its reason: ours, the words of the suite, or none yet', () =
 });
 
 it('keeps the rows of specs that did not run this time, and drops those that the suite has no more', () => {
-  const all = ['[sig-node] breaks', '[sig-node] runs <x>'];
+  const all = ['[sig-node] breaks', '[sig-node] runs <x>', '[sig-apps] waits'];
   const old = [{ spec: '[sig-apps] gone', state: 'passed', reason: '' } as const];
   const first = withRows(
     page,
@@ -31,6 +31,7 @@ it('keeps the rows of specs that did not run this time, and drops those that the
   expect(second).not.toContain('[sig-apps] gone');
   expect(second).toContain(String.raw`| [sig-node] breaks | failed | a \| b |`);
   expect(second).toContain('| [sig-node] runs &lt;x> | passed |  |');
-  expect(second).toContain('| sig-node | 1 | 1 | 0 |');
+  expect(second).toContain('| sig-node | 1 | 1 | 0 | 0 |');
+  expect(second).toContain('| sig-apps | 0 | 0 | 0 | 1 |');
   expect(withRows(second, [], all)).toBe(second);
 });

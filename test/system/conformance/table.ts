@@ -30,17 +30,18 @@ const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<
 /** `[sig-node] Pods should …` becomes `sig-node`. */
 const groupOf = (spec: string): string => /^\[([^\]]+)\]/.exec(spec)?.[1] ?? 'others';
 
-function tables(rows: readonly Row[]): string {
-  const groups = [...new Set(rows.map(({ spec }) => groupOf(spec)))].sort();
+function tables(rows: readonly Row[], all: readonly string[]): string {
+  const groups = [...new Set(all.map(groupOf))].sort();
   const count = (of: readonly Row[], state: State): number => of.filter((row) => row.state === state).length;
   const totals = groups.map((group) => {
     const own = rows.filter(({ spec }) => groupOf(spec) === group);
-    return `| ${group} | ${count(own, 'passed')} | ${count(own, 'failed')} | ${count(own, 'not applicable')} |`;
+    const notRun = all.filter((spec) => groupOf(spec) === group).length - own.length;
+    return `| ${group} | ${count(own, 'passed')} | ${count(own, 'failed')} | ${count(own, 'not applicable')} | ${notRun} |`;
   });
   const lines = rows.map(({ spec, state, reason }) => `| ${cell(spec)} | ${state} | ${cell(reason)} |`);
   return [
-    '| group | passed | failed | not applicable |',
-    '| --- | --- | --- | --- |',
+    '| group | passed | failed | not applicable | not run yet |',
+    '| --- | --- | --- | --- | --- |',
     ...totals,
     '',
     '| spec | | why |',
@@ -68,5 +69,5 @@ export function withRows(page: string, rows: readonly Row[], all: readonly strin
   const known = new Set(all);
   const merged = new Map([...rowsOf(page.slice(from, to)), ...rows].map((row) => [row.spec, row]));
   const kept = [...merged.values()].filter(({ spec }) => known.has(spec)).sort((a, b) => (a.spec < b.spec ? -1 : 1));
-  return `${page.slice(0, from)}${begin}\n\n${tables(kept)}\n${page.slice(to)}`;
+  return `${page.slice(0, from)}${begin}\n\n${tables(kept, all)}\n${page.slice(to)}`;
 }
