@@ -5,13 +5,19 @@ import path from 'node:path';
 import { imagePackages } from '#scripts/image/agent-files.ts';
 import { ensureAwsCounterparts } from '#scripts/setup/aws-counterparts.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
-import { browserPackages, healthCheckPackages, monitoringPackages } from '#scripts/setup/debian-packages.ts';
+import {
+  browserPackages,
+  formulaPackages,
+  healthCheckPackages,
+  monitoringPackages,
+} from '#scripts/setup/debian-packages.ts';
 import { ensureDebianTree } from '#scripts/setup/debian-tree.ts';
 import { ensureNode24 } from '#scripts/setup/node24.ts';
 import { setUpMachine } from '#scripts/setup/setup.ts';
 import { buildWireGuardGoForArm64 } from '#scripts/setup/wireguard-go.ts';
 import { buildRegistry } from '#test/harness/registry.ts';
-import { buildHelm } from '#test/testbed/build.ts';
+import { rightsVariable } from '#test/testbed/asked-rights.ts';
+import { buildFluxHealth, buildHelm } from '#test/testbed/build.ts';
 import { closingLines, nothing, type Result, resultOf, resultOfTwo, sum } from './closing.ts';
 import { progressLine, readDurations, recordDuration } from './durations.ts';
 import { background, type Execute, foreground } from './programs.ts';
@@ -30,13 +36,19 @@ const cache = cacheDir();
 const record = path.join(cache, 'test-durations.json');
 const log = (line: string): void => console.log(line);
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-test-'));
+process.env[rightsVariable] ??= path.join(scratch, 'used-rights');
 const started = Date.now();
 
 let prepared: Promise<void> | undefined;
 /** Every program that a test of `npm test` builds, and no more: none is built, and no part of the image fetched, while the deadline of a test runs. */
 const also = {
-  packages: [...browserPackages, ...monitoringPackages, ...healthCheckPackages],
-  programs: { helm: buildHelm, registry: buildRegistry, wireGuardGoForArm64: buildWireGuardGoForArm64 },
+  packages: [...browserPackages, ...monitoringPackages, ...healthCheckPackages, ...formulaPackages],
+  programs: {
+    helm: buildHelm,
+    fluxHealth: buildFluxHealth,
+    registry: buildRegistry,
+    wireGuardGoForArm64: buildWireGuardGoForArm64,
+  },
 };
 
 /** Packages and built components, once, and not before the suites that need none of them: those fail sooner. */
