@@ -20,7 +20,7 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true, default: [] },
     keep: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
-    /** Writes the table into docs/conformance.md. */
+    /** Writes the table into docs/conformance.md; with `list`, the reasons of the rows that it has. */
     write: { type: 'boolean', default: false },
   },
 });
@@ -47,6 +47,7 @@ const chosen = values.group
 
 if (values.list) {
   for (const spec of chosen) process.stdout.write(`${spec}\n`);
+  record([]);
 } else {
   if (!values.keep) await removeProductClusters(place);
   try {
@@ -87,7 +88,7 @@ function record(ended: readonly Outcome[]): void {
   if (!values.write) return;
   const page = path.join(repositoryRoot, 'docs', 'conformance.md');
   const rows = ended.map((outcome) => rowOf(outcome, reasons));
-  writeFileSync(page, withRows(readFileSync(page, 'utf8'), rows, all));
+  writeFileSync(page, withRows(readFileSync(page, 'utf8'), rows, all, reasons));
 }
 
 function judge(outcomes: readonly Outcome[]): boolean {

@@ -27,11 +27,12 @@ it('keeps the rows of specs that did not run this time, and drops those that the
     [...old, rowOf(outcome('[sig-node] breaks', 'failed'), reasons)],
     [...all, '[sig-apps] gone'],
   );
-  const second = withRows(first, [rowOf(outcome('[sig-node] runs <x>', 'passed'), reasons)], all);
+  const second = withRows(first, [rowOf(outcome('[sig-node] runs <x>', 'passed'), reasons)], all, reasons);
   expect(second).not.toContain('[sig-apps] gone');
   expect(second).toContain(String.raw`| [sig-node] breaks | failed | a \| b |`);
   expect(second).toContain('| [sig-node] runs &lt;x> | passed |  |');
   expect(second).toContain('| sig-node | 1 | 1 | 0 | 0 |');
   expect(second).toContain('| sig-apps | 0 | 0 | 0 | 1 |');
-  expect(withRows(second, [], all)).toBe(second);
+  expect(withRows(second, [], all, reasons)).toBe(second);
+  expect(withRows(second, [], all, [{ ...reasons[0], reason: 'c' }])).toContain('| [sig-node] breaks | failed | c |');
 });

@@ -62,12 +62,21 @@ function rowsOf(page: string): Row[] {
   });
 }
 
-/** Rows of specs that did not run this time stay, unless the suite has them no more. `all`: every spec that it has. */
-export function withRows(page: string, rows: readonly Row[], all: readonly string[]): string {
+/** Rows of specs that did not run this time stay, with the reasons of now, unless the suite has them no more. `all`: every spec that it has. */
+export function withRows(
+  page: string,
+  rows: readonly Row[],
+  all: readonly string[],
+  reasons: readonly Reason[],
+): string {
   const [from, to] = [page.indexOf(begin), page.indexOf(end)];
   if (from < 0 || to < from) throw new Error(`docs/conformance.md has no ${begin} … ${end}`);
   const known = new Set(all);
-  const merged = new Map([...rowsOf(page.slice(from, to)), ...rows].map((row) => [row.spec, row]));
+  const before = rowsOf(page.slice(from, to)).map((row) => {
+    const known = row.state === 'passed' ? undefined : reasonFor(reasons, row.spec);
+    return known === undefined ? row : { ...row, reason: known.reason };
+  });
+  const merged = new Map([...before, ...rows].map((row) => [row.spec, row]));
   const kept = [...merged.values()].filter(({ spec }) => known.has(spec)).sort((a, b) => (a.spec < b.spec ? -1 : 1));
   return `${page.slice(0, from)}${begin}\n\n${tables(kept, all)}\n${page.slice(to)}`;
 }
