@@ -1,4 +1,5 @@
 /** Claims of a virtual class on two API servers: bound here and at the provider, grown, taken down and kept. */
+import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createVirtualNodeController } from '#agent/offloading/consumer/virtual-node/controller.ts';
 import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
@@ -302,4 +303,77 @@ test('a claim that waits for its volume at the provider says so, and one that is
   );
   expect(await remote('late')).toBeUndefined();
   there.makes = true;
+});
+
+test('60 lies of a provider about a claim change no other claim, no volume but its size, and nothing that was asked for', async () => {
+  const { consumer, provider } = world;
+  await makeClaim('lied', 'vn1');
+  await makeClaim('other', 'worker');
+  const [lied, other] = [await bound('lied'), await bound('other')];
+  await eventually('RemoteBound', async () => (await condition('lied', 'isthmus.dev/RemoteBound'))?.status === 'True');
+  const [truth] = [(await remote('lied'))?.metadata.annotations];
+  const facts = async () => {
+    const found = [await claim('lied'), await claim('other')];
+    const volumes = await Promise.all([lied, other].map(volumeOf));
+    const shown = volumes.map(({ metadata, spec }) => {
+      const { capacity: _, ...rest } = spec ?? {};
+      return [metadata.name, metadata.deletionTimestamp, rest];
+    });
+    return JSON.stringify([
+      found.map((one) => [one?.metadata.uid, one?.metadata.deletionTimestamp, one?.spec]),
+      shown,
+      (await volumeOf(other)).spec?.capacity,
+    ]);
+  };
+  const before = await facts();
+  const uid = fc.constantFrom(lied.metadata.uid, other.metadata.uid, 'x', '');
+  const annotations = fc.record(
+    {
+      'isthmus.dev/claim': fc.constantFrom('shop/other', 'shop/lied', 'kube-system/x', ''),
+      'isthmus.dev/claim-uid': uid,
+      'isthmus.dev/reclaim-policy': fc.constantFrom('Retain', 'Delete', 'x'),
+      'isthmus.dev/data': fc.constantFrom('delete', 'keep', ''),
+    },
+    { requiredKeys: [] },
+  );
+  const storage = fc.constantFrom('1', '1Ti', '1e30', '0');
+  const status = fc.record(
+    {
+      phase: fc.constantFrom('Pending', 'Bound', 'Lost'),
+      capacity: fc.record({ storage }),
+      accessModes: fc.constantFrom(['ReadWriteMany'], ['ReadOnlyMany'], []),
+      conditions: fc.constantFrom(
+        [],
+        [{ type: 'Resizing', status: 'True', message: 'x'.repeat(4_000) }],
+        [{ type: 'isthmus.dev/RemoteBound', status: 'True' }],
+      ),
+    },
+    { requiredKeys: [] },
+  );
+  const at = { namespace: 'shop-cons', name: 'lied' };
+  await fc.assert(
+    fc.asyncProperty(
+      fc.oneof(
+        annotations.map((a) => ({ metadata: { annotations: a } })),
+        status.map((s) => ({ status: s })),
+      ),
+      async (lie) => {
+        const options = 'status' in lie ? ({ subresource: 'status' } as const) : {};
+        await provider.api.mergePatch(persistentVolumeClaims, at, lie, options).catch((error: { code?: string }) => {
+          if (error.code !== 'kube_invalid') throw error;
+        });
+        expect(await facts()).toBe(before);
+      },
+    ),
+    { numRuns: 60, endOnFailure: true },
+  );
+  const restored = { metadata: { annotations: { 'isthmus.dev/data': null, ...truth } } };
+  await provider.api.mergePatch(persistentVolumeClaims, at, restored);
+  const size = { status: { phase: 'Bound', capacity: { storage: '1Gi' }, conditions: [] } };
+  await provider.api.mergePatch(persistentVolumeClaims, at, size, { subresource: 'status' });
+  await eventually('the truth', async () => (await condition('lied', 'isthmus.dev/RemoteBound'))?.status === 'True');
+  expect(await facts()).toBe(before);
+  expect(
+    (await consumer.api.list(persistentVolumeClaims, { namespace: 'shop' })).map(({ metadata }) => metadata.name),
+  ).toEqual(expect.arrayContaining(['lied', 'other']));
 });

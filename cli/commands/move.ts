@@ -1,11 +1,12 @@
 /** isthmus move volume: the volume of a claim goes to another cluster, and back when that is wanted. */
-import { Argument, Command, Option } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/cluster/poll.ts';
 import { elapsed } from '#cli/output/duration.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during } from '#cli/output/progress.ts';
 import { memoryText } from '#cli/output/quantity-text.ts';
+import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import {
   localTarget,
@@ -24,10 +25,18 @@ interface MoveOptions {
   readonly to?: string;
   readonly undoWindow?: number;
   readonly image?: string;
+  readonly bandwidth?: number;
   readonly detach?: boolean;
   readonly copyBack?: boolean;
   readonly discardNewWrites?: boolean;
   readonly timeout: string;
+}
+
+/** In bytes. */
+function bandwidth(text: string): number {
+  const bytes = Number((tryParseQuantity(text) ?? 0n) / 1_000_000_000n);
+  if (bytes >= 1_024) return bytes;
+  throw new InvalidArgumentError('Accepted are bytes in a second, from 1Ki on, for example 10Mi.');
 }
 
 const actions = ['start', 'status', 'abort', 'undo', 'confirm'] as const;
@@ -46,6 +55,7 @@ export const moveCommand = (io: CliIo): Command =>
       .option('--to <cluster>', 'start: `local`, or the provider that is to have the volume', clusterName)
       .option('--undo-window <duration>', 'start: how long the volume that is left is kept (default: 24h)', lifetime)
       .option('--image <reference>', 'start: image of the pods that copy (default: that of the agent)')
+      .option('--bandwidth <quantity>', 'start: most that the copy sends in a second, for example 10Mi', bandwidth)
       .option('--detach', 'start, undo: do not wait for the end')
       .addOption(new Option('--copy-back', 'undo: what was written since comes along').conflicts('discardNewWrites'))
       .option('--discard-new-writes', 'undo: the claim gets the volume as it was left')
@@ -79,6 +89,7 @@ async function run(io: CliIo, claim: string, action: Action, options: MoveOption
     ['--to', options.to !== undefined, 'start'],
     ['--undo-window', options.undoWindow !== undefined, 'start'],
     ['--image', options.image !== undefined, 'start'],
+    ['--bandwidth', options.bandwidth !== undefined, 'start'],
     ['--copy-back', options.copyBack, 'undo'],
     ['--discard-new-writes', options.discardNewWrites, 'undo'],
   ] as const)
@@ -148,6 +159,7 @@ async function start(io: CliIo, subject: Subject): Promise<void> {
       target: options.to,
       undoWindowSeconds: options.undoWindow ?? 86_400,
       ...(options.image !== undefined && { image: options.image }),
+      ...(options.bandwidth !== undefined && { bytesPerSecond: options.bandwidth }),
     },
   });
   await follow(io, subject, `moving ${ref.namespace}/${ref.name} to ${options.to}`, options.detach ?? false);

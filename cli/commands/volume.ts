@@ -7,6 +7,7 @@ import { type Format, printListing } from '#cli/output/print.ts';
 import { createProgress, during } from '#cli/output/progress.ts';
 import { memoryText } from '#cli/output/quantity-text.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
+import { storageNamespace } from '#shared/domain/storage-keys.ts';
 import { namespaceNameProblem } from '#shared/domain/system-namespaces.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type RetainedVolume, retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
@@ -146,7 +147,15 @@ async function adopt(io: CliIo, name: string, options: AdoptOptions): Promise<vo
     throw new AppError('in_use', `RetainedVolume ${name} is being discarded`, {
       detail: { field: 'name', value: name },
     });
-  const { namespace = spec.remoteClaim.namespace, claim = spec.remoteClaim.name } = options;
+  const isOwn = spec.remoteClaim.namespace === storageNamespace;
+  if (isOwn && options.namespace === undefined)
+    throw new AppError(
+      'invalid_input',
+      `RetainedVolume ${name} was the volume of a claim of this cluster: --namespace names where a claim is to be made for it`,
+      { detail: { field: '--namespace', ...(spec.claim && { remedy: `add --namespace ${spec.claim.namespace}` }) } },
+    );
+  const { namespace = spec.remoteClaim.namespace } = options;
+  const { claim = (isOwn ? spec.claim : spec.remoteClaim)?.name ?? spec.remoteClaim.name } = options;
   const problem = namespaceNameProblem(namespace);
   if (problem !== undefined)
     throw new AppError('invalid_input', `the namespace ${problem}`, {

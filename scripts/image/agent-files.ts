@@ -85,7 +85,7 @@ export function agentFiles(programs: AgentPrograms, bundle: readonly BundledFile
 const triplets = { amd64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' } as const;
 
 /** Adds the dynamic loader and every library that a program or another library links to, where the loader looks for it. */
-function withLibraries(
+export function withLibraries(
   programs: ReadonlyMap<string, Buffer>,
   architecture: Architecture,
   take: (wanted: string) => Buffer | undefined,

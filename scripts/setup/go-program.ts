@@ -18,8 +18,8 @@ export interface BuildOptions {
 export interface GoProgram {
   /** Of the binary. */
   readonly name: string;
-  /** A folder that holds a Go module, or `package@version` to install. */
-  readonly source: { readonly folder: string } | { readonly module: string };
+  /** A folder that holds a Go module, with the package of it or of a module that it requires unless it is the folder's own; or `package@version` to install. */
+  readonly source: { readonly folder: string; readonly package?: string } | { readonly module: string };
   readonly flags: readonly string[];
   /** This machine's unless told. */
   readonly architecture?: 'amd64' | 'arm64';
@@ -37,7 +37,7 @@ const exists = (file: string): Promise<boolean> =>
   );
 
 async function sourceKey({ source, flags, architecture }: GoProgram, go: GoToolchain): Promise<string> {
-  const named = 'folder' in source ? { folder: path.basename(source.folder) } : source;
+  const named = 'folder' in source ? { ...source, folder: path.basename(source.folder) } : source;
   const inputs = [go.version, flags, named, ...(architecture === undefined ? [] : [architecture])];
   const hash = createHash('sha256').update(JSON.stringify(inputs));
   if ('folder' in source) {
@@ -65,7 +65,11 @@ async function compile(
   };
   const binary = path.join(into, name);
   if ('folder' in source) {
-    await runCommand(go.command, ['build', '-v', ...flags, '-o', binary, '.'], { cwd: source.folder, env, onStderr });
+    await runCommand(go.command, ['build', '-v', ...flags, '-o', binary, source.package ?? '.'], {
+      cwd: source.folder,
+      env,
+      onStderr,
+    });
   } else {
     await runCommand(go.command, ['install', '-v', ...flags, source.module], { env, cwd: into, onStderr });
     const folder = architecture === undefined ? into : path.join(into, 'bin', `linux_${architecture}`);
@@ -120,6 +124,18 @@ export async function modulesIn(
   return [...text.matchAll(/^\t(?:mod|dep)\t(\S+)\t(\S+)/gm)]
     .map(([, path = '', version = '']) => ({ path, version }))
     .sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** Where the sources of a module are that the module in `folder` requires. */
+export async function sourcesOf(
+  module: string,
+  folder: string,
+  minimumGo: string,
+  { cache = cacheDir(), log = () => undefined }: BuildOptions,
+): Promise<string> {
+  const go = await findGo(cache, minimumGo, log);
+  await runCommand(go.command, ['mod', 'download', module], { cwd: folder });
+  return (await runCommand(go.command, ['list', '-m', '-f', '{{.Dir}}', module], { cwd: folder })).trim();
 }
 
 /** Builds one after the other, each said to be which part of how many. Resolves with their binaries under the names of the builders. */

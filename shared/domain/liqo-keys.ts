@@ -117,6 +117,8 @@ export const offloadingGate = 'isthmus.dev/offloading';
 export const isthmusAnnotation = {
   /** On ShadowPods: UID of the local pod they stand for; a different one means the pod was replaced under the same name. */
   localPodUid: 'isthmus.dev/local-pod-uid',
+  /** On ShadowPods: namespace of that pod, which the downward API gives to its containers. */
+  localNamespace: 'isthmus.dev/local-namespace',
   /** On offloaded local pods, JSON: UID of the remote pod last seen, and restarts counted before it. */
   remotePod: 'isthmus.dev/remote-pod',
   /** On a provider's copy of a ResourceSlice: take the grant back. `true`, or the time (RFC 3339) from which pods that are left are deleted. */

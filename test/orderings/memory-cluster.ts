@@ -134,6 +134,8 @@ export class MemoryCluster {
   #serial = 0;
   /** Nothing comes or goes between this cluster and its peers. */
   isCut = false;
+  /** Told after every write: `after` is undefined when the object is gone. */
+  onWrite: (before: KubeObject, after: KubeObject | undefined) => void = () => undefined;
 
   constructor(clock: Clock, random: Random) {
     this.#clock = clock;
@@ -222,8 +224,9 @@ export class MemoryCluster {
         await reachable();
         return structuredClone(this.#change(object.kind, refOf(object), object.metadata, () => object));
       },
-      apply: async (type: ResourceType, object: Loose) => {
+      apply: async (type: ResourceType, object: Loose, { dryRun }: { readonly dryRun?: boolean } = {}) => {
         await reachable();
+        if (dryRun) return object;
         const ref = refOf(object);
         if (!this.now(type, ref)) return structuredClone(this.create(object));
         const change = (before: Loose) => mergePatched(before, object) as Loose;
@@ -319,14 +322,18 @@ export class MemoryCluster {
   #store(object: Loose): Loose {
     this.#serial += 1;
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#serial) } };
-    this.#objects.set(keyOf(object.kind, refOf(object)), stored);
+    const key = keyOf(object.kind, refOf(object));
+    const before = this.#objects.get(key) ?? stored;
+    this.#objects.set(key, stored);
     this.#tell(stored, stored);
+    this.onWrite(before, stored);
     return stored;
   }
 
   #remove(object: Loose): Loose {
     this.#objects.delete(keyOf(object.kind, refOf(object)));
     this.#tell(object, undefined);
+    this.onWrite(object, undefined);
     return object;
   }
 
@@ -374,6 +381,11 @@ export class MemoryCluster {
 
   bind(pod: Pod, node: string): void {
     this.#change('Pod', refOf(pod), {}, (before) => ({ ...before, spec: { ...before.spec, nodeName: node } }));
+  }
+
+  /** What a part of Kubernetes writes that has just read the object. */
+  replace(object: KubeObject): void {
+    this.#change(object.kind, refOf(object), {}, () => object as Loose);
   }
 
   replaceSpec(object: Loose): void {

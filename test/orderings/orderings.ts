@@ -22,7 +22,7 @@ export interface Ordering {
 const patienceMs = 150_000;
 
 /** mulberry32: the same seed gives the same ordering. */
-function randomOf(seed: number): Random {
+export function randomOf(seed: number): Random {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

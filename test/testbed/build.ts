@@ -1,7 +1,7 @@
 /** The test bed's own Go programs, built once per content. */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type BuildOptions, buildGoProgram, type GoProgram } from '#scripts/setup/go-program.ts';
+import { type BuildOptions, buildGoProgram, type GoProgram, sourcesOf } from '#scripts/setup/go-program.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { repositoryRoot } from './repository-root.ts';
 
@@ -35,15 +35,70 @@ async function buildTheirs(name: string, module: string, about: About, options: 
   return await buildGoProgram({ name, source: { module }, flags: stripped, minimumGo, ...about }, options);
 }
 
-/** Every component of Kubernetes, etcd and kubectl in one binary: `kubebox kube-apiserver …`, `kubebox kubectl …`. */
-export async function buildKubebox(options: BuildOptions = {}): Promise<string> {
-  const version = requiredVersion(await readGoMod('kubebox'), 'k8s.io/kubernetes');
+/** Says which Kubernetes it is: built as a module, its programs believe in v0.0.0. */
+async function kubernetesFlags(folder: string): Promise<string[]> {
+  const version = requiredVersion(await readGoMod(folder), 'k8s.io/kubernetes');
   const [, major = '', minor = ''] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
   const stamps = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: 'clean' };
   const stampFlags = Object.entries(stamps).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`);
-  const flags = ['-tags', 'providerless,dockerless', '-ldflags', ['-s', '-w', ...stampFlags].join(' ')];
-  return await buildOurs('kubebox', flags, { about: 'Kubernetes and etcd', expectedSeconds: 360 }, options);
+  return ['-tags', 'providerless,dockerless', '-ldflags', ['-s', '-w', ...stampFlags].join(' ')];
 }
+
+/** Every component of Kubernetes, etcd and kubectl in one binary: `kubebox kube-apiserver …`, `kubebox kubectl …`. */
+export async function buildKubebox(options: BuildOptions = {}): Promise<string> {
+  const about = { about: 'Kubernetes and etcd', expectedSeconds: 360 };
+  return await buildOurs('kubebox', await kubernetesFlags('kubebox'), about, options);
+}
+
+/** Not part of a bed: Kubernetes' own end-to-end suite. Its modules are those of kubebox, so that what that compiled is there. */
+export async function buildConformancebox(options: BuildOptions = {}): Promise<string> {
+  const about = { about: "Kubernetes' own suite", expectedSeconds: 200 };
+  return await buildOurs('conformancebox', await kubernetesFlags('conformancebox'), about, options);
+}
+
+/** A program that the module of `conformancebox` names as a tool. */
+const buildSuiteTool = async (name: string, tool: string, about: About, options: BuildOptions): Promise<string> =>
+  await buildGoProgram(
+    {
+      name,
+      source: { folder: path.join(testbedFolder, 'conformancebox'), package: tool },
+      flags: stripped,
+      minimumGo: goDirective(await readGoMod('conformancebox')),
+      ...about,
+    },
+    options,
+  );
+
+/** What pods of Kubernetes' own suite run. */
+export const buildAgnhost = (options: BuildOptions = {}): Promise<string> =>
+  buildSuiteTool(
+    'agnhost',
+    'k8s.io/kubernetes/test/images/agnhost',
+    { about: "what pods of Kubernetes' suite run", expectedSeconds: 10 },
+    options,
+  );
+
+/** Files that stand beside it in its image, by name: certificate and key of its web server. */
+export async function agnhostFiles(options: BuildOptions = {}): Promise<ReadonlyMap<string, Buffer>> {
+  const folder = path.join(testbedFolder, 'conformancebox');
+  const sources = await sourcesOf('k8s.io/kubernetes', folder, goDirective(await readGoMod('conformancebox')), options);
+  const names = ['localhost.crt', 'localhost.key'];
+  const read = names.map((name) => readFile(path.join(sources, 'test', 'images', 'agnhost', 'porter', name)));
+  return new Map((await Promise.all(read)).map((content, at) => [names[at] ?? '', content]));
+}
+
+/** What a pod of the suite runs to see whether it may gain rights. */
+export const buildNonewprivs = (options: BuildOptions = {}): Promise<string> =>
+  buildSuiteTool(
+    'nnp',
+    'k8s.io/kubernetes/test/images/nonewprivs',
+    { about: 'says whose rights it has', expectedSeconds: 5 },
+    options,
+  );
+
+/** Runs several specs of the suite at a time. */
+export const buildGinkgo = (options: BuildOptions = {}): Promise<string> =>
+  buildSuiteTool('ginkgo', 'github.com/onsi/ginkgo/v2/ginkgo', { about: 'runs specs', expectedSeconds: 10 }, options);
 
 export const buildCoreDns = (options: BuildOptions = {}): Promise<string> =>
   buildTheirs('coredns', coreDnsModule, { about: 'DNS of the clusters', expectedSeconds: 240 }, options);

@@ -29,30 +29,39 @@ async function bedImageTar(
   more: readonly ImageFile[] = [],
 ): Promise<string> {
   const program = path.basename(binary);
-  const content = await readFile(binary);
   const files: ImageFile[] = [
-    { path: `/bin/${program}`, mode: 0o755, content },
-    { path: '/tmp', mode: 0o1777, directory: true },
-    ...['/etc', '/proc', '/sys', '/dev', '/var'].map((dir): ImageFile => ({ path: dir, mode: 0o755, directory: true })),
+    { path: `/bin/${program}`, mode: 0o755, content: await readFile(binary) },
+    ...emptyFolders,
     ...more,
   ];
-  const settings = { ...config, env: { PATH: '/bin', ...config.env } };
-  const key = createHash('sha256')
-    .update(JSON.stringify([name, settings, more]))
-    .update(content)
-    .digest('hex')
-    .slice(0, 16);
+  return await imageTarOf(cache, name, { ...config, env: { PATH: '/bin', ...config.env } }, files);
+}
+
+/** What programs and container runtimes expect of any image. */
+export const emptyFolders: readonly ImageFile[] = [
+  { path: '/tmp', mode: 0o1777, directory: true },
+  ...['/etc', '/proc', '/sys', '/dev', '/var'].map((dir): ImageFile => ({ path: dir, mode: 0o755, directory: true })),
+];
+
+/** The path of the image's tar, which is in the cache already when its files and settings are those of before. */
+export async function imageTarOf(
+  cache: string,
+  name: string,
+  config: ImageConfig,
+  files: readonly ImageFile[],
+): Promise<string> {
+  const hash = createHash('sha256').update(JSON.stringify([name, config]));
+  for (const file of files) {
+    hash.update(JSON.stringify({ ...file, content: '' }));
+    if ('content' in file) hash.update(file.content);
+  }
+  const key = hash.digest('hex').slice(0, 16);
   const file = path.join(cache, 'images', `${name.replaceAll(/[^a-z0-9.]+/g, '-')}-${key}.tar`);
   if (existsSync(file)) return file;
   await mkdir(path.dirname(file), { recursive: true });
   const partial = `${file}.${process.pid}.partial`;
   // Not compressed: these never travel, and unpacking is on the way to a ready cluster.
-  const image = await buildImage({
-    architecture: 'amd64',
-    layers: [files],
-    config: settings,
-    compression: uncompressed,
-  });
+  const image = await buildImage({ architecture: 'amd64', layers: [files], config, compression: uncompressed });
   await writeFile(partial, imageTar(name, [image]).tar);
   await rename(partial, file);
   return file;

@@ -7,6 +7,11 @@ const token = { serviceAccountToken: { path: 'token', expirationSeconds: 3607 } 
 const other = { serviceAccountToken: { path: 'vault', audience: 'vault' } };
 const rootCa = { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } };
 const namespace = { downwardAPI: { items: [{ path: 'namespace', fieldRef: { fieldPath: 'metadata.namespace' } }] } };
+const namespaceHere = {
+  downwardAPI: {
+    items: [{ path: 'namespace', fieldRef: { fieldPath: "metadata.annotations['isthmus.dev/local-namespace']" } }],
+  },
+};
 const access = { name: 'kube-api-access-x1', projected: { sources: [token, rootCa, namespace] } };
 const home = { port: 443, addresses: ['10.70.0.1'] };
 
@@ -60,7 +65,7 @@ test('B027, B090: tokens come from the Secret of the pod, the root CA under its 
         sources: [
           { secret: { name: 'web-1-token', items: [{ key, path: 'token' }] } },
           { configMap: { ...rootCa.configMap, name: 'kube-root-ca.crt.cons-a' } },
-          namespace,
+          namespaceHere,
         ],
       },
     },
@@ -119,7 +124,10 @@ test('B086: with access disabled the tokens are gone, nothing points to an API s
     {
       name: 'kube-api-access-x1',
       projected: {
-        sources: [{ configMap: { ...rootCa.configMap, name: 'kube-root-ca.crt.cons-a', optional: true } }, namespace],
+        sources: [
+          { configMap: { ...rootCa.configMap, name: 'kube-root-ca.crt.cons-a', optional: true } },
+          namespaceHere,
+        ],
       },
     },
     { name: 'only', emptyDir: {} },

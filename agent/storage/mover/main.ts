@@ -1,5 +1,5 @@
 /**
- * Entry of the pods that move a volume: `serve` sends it, `live HOST` and `final HOST` fetch it from there, `dial HOST COMMAND` is what rsync calls
+ * Entry of the pods that move a volume: `serve` sends it, `live HOST [BYTES-PER-SECOND]` and `final HOST [BYTES-PER-SECOND]` fetch it from there, `dial HOST COMMAND` is what rsync calls
  * as its remote shell. Its environment is for tests: in pods everything is where it is expected.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,13 @@ const identity = (): Identity => ({
 const [role, host = '', ...command] = process.argv.slice(2);
 const deps = (): PullDeps => ({
   clock: systemClock,
-  way: { program: [process.execPath, process.argv[1] ?? ''], host, from: env.ISTHMUS_MOVER_SOURCE ?? data, to: data },
+  way: {
+    program: [process.execPath, process.argv[1] ?? ''],
+    host,
+    from: env.ISTHMUS_MOVER_SOURCE ?? data,
+    to: data,
+    bytesPerSecond: command[0] === undefined ? undefined : Number(command[0]),
+  },
   rsync,
   greet: () => greet(identity(), host, port),
   report: (progress) => void process.stdout.write(`${JSON.stringify(progress)}\n`),

@@ -139,6 +139,28 @@ test('a byte that differs although size and time are equal is found', async () =
   expect(result()).toMatchObject({ ok: false, error: expect.stringMatching(/both sides differ.*file/) });
 });
 
+test('a limit is kept', async () => {
+  fill(at('from', 'large'), 6);
+  serve();
+  const startedMs = Date.now();
+  expect(await ended(mover('fetch', 'to', 'final', '127.0.0.1', String(2 * 1_048_576)))).toBe(0);
+  // What rsync sends before it first waits is far less.
+  expect(Date.now() - startedMs).toBeGreaterThan(2_000);
+});
+
+test('a target without room is said to have none, and the source is as it was', async () => {
+  fill(at('from', 'large'), 8);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', at('to')]);
+  try {
+    serve();
+    expect(await ended(mover('fetch', 'to', 'live', '127.0.0.1'))).toBe(1);
+    expect(result()).toMatchObject({ ok: false, error: expect.stringMatching(/No space left on device/) });
+    expect(lstatSync(at('from', 'large')).size).toBe(8 * 1_048_576);
+  } finally {
+    execFileSync('umount', [at('to')]);
+  }
+});
+
 test('movers with other certificates are refused on both sides', async () => {
   writeFileSync(at('from', 'secret'), 'not for everyone');
   serve();

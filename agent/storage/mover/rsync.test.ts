@@ -9,7 +9,16 @@ test('the copy comes from the folder of the peer, through this program', () => {
   expect(args).toEqual(expect.arrayContaining(['--inplace', '--numeric-ids', '--delete', '--partial', '--fsync']));
 });
 
+test('a limit is what rsync reads as KiB in a second', () => {
+  expect(copyArgs({ ...way, bytesPerSecond: 10_000_000 })).toContain('--bwlimit=9766');
+  expect(copyArgs(way).some((option) => option.startsWith('--bwlimit'))).toBe(false);
+});
+
 test.each([
+  {
+    command: ['rsync', '--server', '--sender', '--bwlimit=9766', '-logDtpHAXrSe.LsfxCIvu', '.', '/data/'],
+    serves: true,
+  },
   { command: ['rsync', '--server', '--sender', '-logDtpHAXrSe.LsfxCIvu', '.', '/data/'], serves: true },
   { command: ['rsync', '--server', '-logDtpre.iLsfxC', '.', '/data/'], serves: false },
   { command: ['rsync', '--server', '--sender', '-e.L', '.', '/etc/'], serves: false },

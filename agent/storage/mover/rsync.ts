@@ -8,6 +8,8 @@ export interface Way {
   /** At the mover that sends. */
   readonly from: string;
   readonly to: string;
+  /** Most that is sent. */
+  readonly bytesPerSecond?: number | undefined;
 }
 
 const options = [
@@ -33,6 +35,7 @@ const between = ({ program, host, from, to }: Way): readonly string[] => [
 
 export const copyArgs = (way: Way): string[] => [
   ...options,
+  ...(way.bytesPerSecond === undefined ? [] : [`--bwlimit=${Math.ceil(way.bytesPerSecond / 1_024)}`]),
   '--fsync',
   '--partial',
   '--no-human-readable',

@@ -151,6 +151,9 @@ export function createMoveController(deps: MoveDeps): Controller {
       case 'patchVolume':
         await api.mergePatch(persistentVolumes, refOf(step.volume), conditional(step.volume, step.patch), {}, signal);
         break;
+      case 'deleteVolume':
+        await deleteObject(api, persistentVolumes, step.volume, signal);
+        break;
       case 'patchReal': {
         const at = statusOf(facts).to?.at ?? '';
         const there = deps.providers.of(at)?.api ?? api;

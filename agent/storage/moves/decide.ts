@@ -5,7 +5,7 @@
 import { timestamp } from '#kube/writes/conditions.ts';
 import { moveFinalizer, storageAnnotation } from '#shared/domain/storage-keys.ts';
 import { localTarget, type MovePhase } from '#shared/schema/isthmus/volume-move.ts';
-import { amountOf, remoteOf, requestOf } from '../model/claims.ts';
+import { amountOf, nodeOf, remoteOf, requestOf } from '../model/claims.ts';
 import type { Facts, Step } from './facts.ts';
 import { noteFrom, noteOf, stagingClaim, stagingName } from './objects.ts';
 import { hindrance, resultOf, usersOf, whyNotStoppable } from './pods.ts';
@@ -29,7 +29,7 @@ import {
   statusOf,
   wait,
 } from './progress.ts';
-import { aborting, discarding, switching } from './switching.ts';
+import { aborting, discarding, keeping, switching } from './switching.ts';
 
 const over: ReadonlySet<MovePhase> = new Set(['Refused', 'Confirmed', 'Undone', 'Aborted']);
 const prepareMs = 10 * 60_000;
@@ -44,7 +44,7 @@ export function decide(facts: Facts): Step {
   const unguard: Step = guarded ? { do: 'unguard' } : { do: 'nothing' };
   if (over.has(phase)) return release(facts) ?? unguard;
   const deleted = metadata.deletionTimestamp !== undefined;
-  if (deleted && (phase === 'Pending' || phase === 'Undoable')) return unguard;
+  if (deleted && phase === 'Pending') return unguard;
   if (phase === 'Preparing' || phase === 'Copying' || phase === 'Freezing' || phase === 'FinalCopy') {
     if (deleted) return abort(facts, 'the VolumeMove was deleted');
     if (orderOf(facts) === 'abort') return abort(facts, 'it was ordered', settling(facts));
@@ -64,6 +64,8 @@ export function decide(facts: Facts): Step {
       return undoable(facts);
     case 'Discarding':
       return discarding(facts);
+    case 'Keeping':
+      return keeping(facts) ?? unguard;
     case 'Aborting':
       return aborting(facts);
     default:
@@ -82,6 +84,7 @@ function pending(facts: Facts, guarded: boolean): Step {
       at: remoteOf(from)?.provider ?? localTarget,
       volume: from.metadata.name,
       policy: from.spec?.persistentVolumeReclaimPolicy ?? 'Retain',
+      node: nodeOf(claim),
     },
     to: { at: move.spec.target },
     claimUid: claim.metadata.uid,
@@ -106,6 +109,7 @@ function staged(facts: Facts): Step | undefined {
         at: status.to?.at ?? '',
         volume: to.metadata.name,
         policy: to.spec?.persistentVolumeReclaimPolicy ?? 'Retain',
+        node: status.to?.node ?? nodeOf(staging),
       },
     });
   return undefined;
@@ -145,7 +149,7 @@ function copying(facts: Facts): Step {
 }
 
 function freezing(facts: Facts): Step {
-  const { to, move, mountedBy, nowMs } = facts;
+  const { move, mountedBy, nowMs } = facts;
   const status = statusOf(facts);
   const lost = lostClaim(facts);
   const old = oldClaim(facts);
@@ -156,8 +160,8 @@ function freezing(facts: Facts): Step {
       claim: old,
       patch: { metadata: { annotations: { [storageAnnotation.moving]: move.metadata.uid ?? '' } } },
     };
-  if (to && status.way === 'forth' && amountOf(old.spec?.resources?.requests) > amountOf(to.spec?.capacity))
-    return abort(facts, `the claim has grown to ${requestOf(old)} since the copy was made`);
+  const grown = hasGrown(facts);
+  if (grown) return grown;
   const isLate = nowMs - Date.parse(status.frozenAt ?? status.since) > freezeMs;
   const late = (step: Step): Step =>
     isLate && step.do === 'wait' ? abort(facts, `waited ${freezeMs / 60_000} minutes for ${step.on}`) : step;
@@ -178,10 +182,22 @@ function freezing(facts: Facts): Step {
   });
 }
 
+/** The copy is of the size that the claim asked for when it was made; that of a cold move is made after the freeze. */
+function hasGrown(facts: Facts): Step | undefined {
+  const { to } = facts;
+  const old = oldClaim(facts);
+  if (statusOf(facts).way === 'back' || to === undefined || old === undefined) return undefined;
+  return amountOf(old.spec?.resources?.requests) > amountOf(to.spec?.capacity)
+    ? abort(facts, `the claim has grown to ${requestOf(old)} since the copy was made`)
+    : undefined;
+}
+
 function finalCopy(facts: Facts): Step {
   const { mountedBy, move } = facts;
   const lost = lostClaim(facts);
   if (lost) return abort(facts, lost);
+  const grown = hasGrown(facts);
+  if (grown) return grown;
   const isUsed = usersOf(facts.pods, move).length > 0 || (mountedBy !== 'unknown' && mountedBy.length > 0);
   if (isUsed) return enter(facts, 'Freezing');
   const step = equip(facts) ?? staged(facts) ?? sending(facts);
@@ -209,6 +225,7 @@ function undoable(facts: Facts): Step {
   const isOver = status.undoUntil !== undefined && nowMs >= Date.parse(status.undoUntil);
   if (order === 'confirm' || (isOver && order === undefined))
     return enter(facts, 'Discarding', { ...settling(facts), bytesDone: undefined, bytesTotal: undefined });
+  if (order === undefined && facts.move.metadata.deletionTimestamp !== undefined) return enter(facts, 'Keeping');
   if (order === undefined) return wait(`\`isthmus move volume\` with confirm or undo, until ${status.undoUntil}`);
   if (order === 'abort')
     return changed(facts, { ...settling(facts), message: 'abort comes too late: undo is accepted' });
@@ -219,8 +236,15 @@ function undoable(facts: Facts): Step {
 function undoing(facts: Facts, withoutCopy: boolean): Step {
   const status = statusOf(facts);
   const old = oldClaim(facts);
+  const { from } = facts;
   const problem =
     lostClaim(facts) ??
+    (from?.metadata.deletionTimestamp === undefined
+      ? undefined
+      : `volume ${from.metadata.name}, which was left, is being deleted`) ??
+    (facts.left === undefined
+      ? `${status.from?.at === localTarget ? 'this cluster' : `cluster ${status.from?.at}`} does not say that it still has what was left`
+      : undefined) ??
     usersOf(facts.pods, facts.move)
       .map(whyNotStoppable)
       .find((why) => why !== undefined);

@@ -28,6 +28,8 @@ export interface Facts {
   readonly mountedBy: readonly string[] | 'unknown';
   /** The real claim behind the volume that is gone to; asked during the switch. */
   readonly real: PersistentVolumeClaim | undefined;
+  /** That behind the volume that was left; asked when an undo is ordered. */
+  readonly left: PersistentVolumeClaim | undefined;
 }
 
 export type Step =
@@ -49,6 +51,7 @@ export type Step =
   | { readonly do: 'patchClaim'; readonly claim: PersistentVolumeClaim; readonly patch: Patch }
   | { readonly do: 'deleteClaim'; readonly claim: PersistentVolumeClaim }
   | { readonly do: 'patchVolume'; readonly volume: PersistentVolume; readonly patch: Patch }
+  | { readonly do: 'deleteVolume'; readonly volume: PersistentVolume }
   /** The real claim behind `to`. */
   | { readonly do: 'patchReal'; readonly claim: PersistentVolumeClaim; readonly patch: Patch };
 

@@ -6,7 +6,7 @@ import { annotation, label, linuxOnly } from '#shared/domain/liqo-keys.ts';
 import { moverLabel, storageAnnotation } from '#shared/domain/storage-keys.ts';
 import { localTarget, type VolumeMove, volumeMoves } from '#shared/schema/isthmus/volume-move.ts';
 import type { ServingCertificate } from '../../pki/webhook-certificate.ts';
-import { amountOf, requestOf } from '../model/claims.ts';
+import { amountOf, requestOf, selectedNode } from '../model/claims.ts';
 import { moverPort } from '../mover/transport.ts';
 
 type Claim = PersistentVolumeClaim;
@@ -15,9 +15,11 @@ export type MoverRole = 'send' | 'live' | 'final';
 const idLength = 8;
 
 /** Names of what a move makes begin with it; another way is another set. */
-const prefixOf = ({ metadata, status }: VolumeMove): string =>
-  `move-${(metadata.uid ?? '').slice(0, idLength)}${status?.way === 'back' ? '-back' : ''}`;
+const idOf = ({ metadata }: VolumeMove): string => `move-${(metadata.uid ?? '').slice(0, idLength)}`;
+const prefixOf = (move: VolumeMove): string => `${idOf(move)}${move.status?.way === 'back' ? '-back' : ''}`;
 export const stagingName = prefixOf;
+/** Of either way. */
+export const isStaging = (move: VolumeMove, name: string): boolean => name.startsWith(idOf(move));
 export const moverName = (move: VolumeMove, role: MoverRole): string => `${prefixOf(move)}-${role}`;
 
 const metadataOf = (move: VolumeMove, name: string) => ({
@@ -78,7 +80,12 @@ export const claimAgain = (move: VolumeMove, note: ClaimNote, volume: Persistent
     namespace: move.metadata.namespace ?? '',
     name: move.metadata.name,
     labels: { ...note.labels },
-    annotations: { ...note.annotations, [storageAnnotation.moving]: move.metadata.uid ?? '' },
+    annotations: {
+      ...note.annotations,
+      [storageAnnotation.moving]: move.metadata.uid ?? '',
+      // What looks for the place of a claim finds it there, as on one that was bound to its first pod.
+      ...(move.status?.to?.node !== undefined && { [selectedNode]: move.status.to.node }),
+    },
     ...(note.ownerReferences.length > 0 && { ownerReferences: note.ownerReferences }),
   },
   spec: specFor(note, volume),
@@ -110,7 +117,9 @@ const rights = {
 export function moverPod(move: VolumeMove, role: MoverRole, { image, claim, at, node }: MoverPlace): Pod {
   const sends = role === 'send';
   const name = moverName(move, role);
-  const args = sends ? ['serve'] : [role, serviceName(move)];
+  const { bytesPerSecond } = move.spec;
+  const limit = bytesPerSecond === undefined ? [] : [String(bytesPerSecond)];
+  const args = sends ? ['serve'] : [role, serviceName(move), ...limit];
   const term = {
     matchExpressions: [where(at)],
     ...(node !== undefined && { matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] }),

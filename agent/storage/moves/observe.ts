@@ -46,6 +46,8 @@ type Observe = (move: VolumeMove, signal: AbortSignal) => Promise<Facts>;
 export function createObserver(deps: MoveDeps): Observe {
   const { api } = deps.cluster;
   const { providers, clock } = deps;
+  /** Read once: a container with another image is another process. */
+  let ownImage: string | undefined;
 
   const volume = async (name: string | undefined, signal: AbortSignal): Promise<PersistentVolume | undefined> =>
     name ? api.get(persistentVolumes, { name }, signal) : undefined;
@@ -83,11 +85,11 @@ export function createObserver(deps: MoveDeps): Observe {
       progress: phase === 'Copying' || phase === 'FinalCopy' ? await progressOf(move, pods, signal) : undefined,
       mountedBy: frozen.has(phase) && from ? await mounters(move, from, signal) : [],
       real: phase === 'Switching' && to ? await realOf(to, signal) : undefined,
+      left:
+        phase === 'Undoable' && move.spec.order?.startsWith('undo') && from ? await realOf(from, signal) : undefined,
     };
   };
 
-  /** Read once: a container with another image is another process. */
-  let ownImage: string | undefined;
   /** Of the agent itself, unless the move names another one. */
   async function imageOf({ spec }: VolumeMove, signal: AbortSignal): Promise<string | undefined> {
     if (spec.image !== undefined) return spec.image;

@@ -5,7 +5,7 @@ import type { Pod } from '#shared/domain/kube-object.ts';
 import { moveFinalizer, storageAnnotation } from '#shared/domain/storage-keys.ts';
 import type { MoveOrder, MovePhase, VolumeMoveStatus } from '#shared/schema/isthmus/volume-move.ts';
 import type { Facts, Patch, Step } from './facts.ts';
-import { type MoverRole, moverName, stagingName } from './objects.ts';
+import { isStaging, type MoverRole, moverName, stagingName } from './objects.ts';
 import { hasEnded, hindrance, isHeldBack, resultOf, usesClaim } from './pods.ts';
 
 export const wait = (on: string): Step => ({ do: 'wait', on });
@@ -184,6 +184,14 @@ export function reserve(volume: PersistentVolume, namespace: string, name: strin
       },
     },
   };
+}
+
+/** Whether a claim has the volume. The phase of a volume lags: it still says Bound for a moment after the claim has gone that the move deleted. */
+export function isTaken({ claim, move }: Facts, { spec, status }: PersistentVolume): boolean | 'unsettled' {
+  if (status?.phase !== 'Bound') return false;
+  const { namespace, name = '', uid } = spec?.claimRef ?? {};
+  const isOfMove = namespace === move.metadata.namespace && (name === move.metadata.name || isStaging(move, name));
+  return isOfMove && uid !== claim?.metadata.uid ? 'unsettled' : true;
 }
 
 export const setPolicy = (volume: PersistentVolume, policy: string): Step | undefined =>

@@ -4,6 +4,7 @@
  */
 import { timestamp } from '#kube/writes/conditions.ts';
 import { homeClaimOf, moveFinalizer, storageAnnotation } from '#shared/domain/storage-keys.ts';
+import { requestOf } from '../model/claims.ts';
 import type { Facts, Step } from './facts.ts';
 import { claimAgain, noteFrom } from './objects.ts';
 import { usersOf } from './pods.ts';
@@ -12,6 +13,7 @@ import {
   clear,
   enter,
   isHeld,
+  isTaken,
   oldClaim,
   release,
   removePods,
@@ -52,6 +54,9 @@ function leaving(facts: Facts): Step {
   const kept = (from && setPolicy(from, 'Retain')) ?? setPolicy(to, 'Retain');
   if (kept) return kept;
   if (old.metadata.deletionTimestamp === undefined) {
+    // It has grown since it was noted.
+    if (status.gaveUp === undefined && requestOf(old) !== requestOf(noteFrom(facts.move)))
+      return enter(facts, 'Freezing');
     if (isHeld(old)) return { do: 'deleteClaim', claim: old };
     const finalizers = [...(old.metadata.finalizers ?? []), moveFinalizer];
     return { do: 'patchClaim', claim: old, patch: { metadata: { finalizers } } };
@@ -137,17 +142,36 @@ export function discarding(facts: Facts): Step {
   const name = from.metadata.name;
   if (status.from?.policy !== 'Delete')
     return enter(facts, end, { message: `volume ${name} stays: its reclaim policy is ${status.from?.policy}` });
-  if (from.status?.phase === 'Bound' && from.metadata.deletionTimestamp === undefined)
-    return enter(facts, end, { message: `volume ${name} stays: it has a claim again` });
+  const taken = from.metadata.deletionTimestamp === undefined && isTaken(facts, from);
+  if (taken === 'unsettled') return wait(`volume ${name} to be Released`);
+  if (taken) return enter(facts, end, { message: `volume ${name} stays: it has a claim again` });
   return setPolicy(from, 'Delete') ?? wait(`the data of volume ${name} in ${status.from.at} to be deleted`);
+}
+
+/** The VolumeMove was deleted: what it was the record of becomes a RetainedVolume. Undefined: it is. */
+export function keeping(facts: Facts): Step | undefined {
+  const { from } = facts;
+  const { from: left } = statusOf(facts);
+  const held = release(facts);
+  if (held) return held;
+  // Of a class that retains, the PersistentVolume is the record. One with a claim has an owner again.
+  if (from === undefined || left?.policy !== 'Delete') return undefined;
+  if (from.metadata.deletionTimestamp !== undefined)
+    return wait(`volume ${from.metadata.name} to go; its data in ${left.at} becomes a RetainedVolume`);
+  const taken = isTaken(facts, from);
+  if (taken === 'unsettled') return wait(`volume ${from.metadata.name} to be Released`);
+  return taken ? undefined : { do: 'deleteVolume', volume: from };
 }
 
 /** Before the switch: pods go on where they were, and what was copied goes. */
 export function aborting(facts: Facts): Step {
-  const { staging, to } = facts;
+  const { from, staging, to } = facts;
   const status = statusOf(facts);
   const removed = removePods(facts, ['final', 'live', 'send']);
   const old = oldClaim(facts);
+  // It was to be retained over the switch.
+  const restored = from && setPolicy(from, status.from?.policy ?? 'Retain');
+  if (restored) return restored;
   const thaw = old && thawPatch(old);
   if (old && thaw) return { do: 'patchClaim', claim: old, patch: thaw };
   const held = release(facts);

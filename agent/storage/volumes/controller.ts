@@ -10,6 +10,7 @@ import {
   persistentVolumeClaims,
   persistentVolumes,
 } from '#shared/domain/core-kinds.ts';
+import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { type Node, refOf } from '#shared/domain/kube-object.ts';
 import { annotation } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
@@ -31,6 +32,7 @@ import { type Action, decide, type RealClaim } from './decide.ts';
 
 export interface VolumeDeps extends ControllerDeps {
   readonly cluster: Cluster;
+  readonly clusterId: string;
   readonly providers: ReachableProviders;
 }
 
@@ -186,6 +188,14 @@ export function createVolumeController(deps: VolumeDeps): Controller {
             { answer: 'metadata' },
             signal,
           ),
+        );
+      }
+      case 'guard': {
+        const { uid, resourceVersion, finalizers = [] } = action.claim.metadata;
+        const labels = { [guestVolume.label]: deps.clusterId };
+        const metadata = { uid, resourceVersion, labels, finalizers: [...finalizers, guestVolume.finalizer] };
+        return tolerant(() =>
+          api.mergePatch(persistentVolumeClaims, refOf(action.claim), { metadata }, { answer: 'metadata' }, signal),
         );
       }
       case 'erase':

@@ -52,6 +52,7 @@ const claim = ({
 const look = (more: Partial<Observed> = {}) =>
   decide({ volume: volume(), home: home(), real: claim(), reachable: true, nowMs: 0, ...more });
 const steps = (more: Partial<Observed>): string[] => look(more).map((action) => action.do);
+const guarded = 'isthmus.dev/guest-claim';
 const marked = { annotations: { 'isthmus.dev/data': 'delete' } };
 const gone: RealClaim = { kind: 'gone', why: 'ended', kept: true };
 
@@ -87,6 +88,36 @@ describe('the end of a volume', () => {
       real: claim(),
       does: ['release'],
     },
+    {
+      when: 'it is retained and deleted by hand, of a provider that keeps the data of guests',
+      of: over({ policy: 'Retain', going: true }),
+      real: claim({ finalizers: [guarded] }),
+      does: ['mark', 'erase'],
+    },
+    {
+      when: 'it is retained and deleted by hand, of this cluster',
+      of: over({ policy: 'Retain', going: true, remote: false }),
+      real: claim(),
+      does: ['guard'],
+    },
+    {
+      when: 'it is retained and deleted by hand, of this cluster, and its real claim is guarded',
+      of: over({ policy: 'Retain', going: true, remote: false }),
+      real: claim({ finalizers: [guarded], annotations: { 'isthmus.dev/reclaim-policy': 'Retain' } }),
+      does: ['erase'],
+    },
+    {
+      when: 'it is retained and deleted by hand, and the provider cannot be asked',
+      of: over({ policy: 'Retain', going: true }),
+      real: { kind: 'unknown', why: 'x' } as const,
+      does: ['wait'],
+    },
+    {
+      when: 'it is retained and deleted by hand, and the peering has ended',
+      of: over({ policy: 'Retain', going: true }),
+      real: gone,
+      does: ['release'],
+    },
     { when: 'it is deleted by hand', of: over({ going: true }), real: claim(), does: ['mark', 'erase'] },
     {
       when: 'it is deleted by hand while its claim uses it',
@@ -110,15 +141,25 @@ describe('the end of a volume', () => {
       going: fc.boolean(),
       isHeld: fc.boolean(),
       isMarked: fc.boolean(),
+      isGuarded: fc.boolean(),
+      remote: fc.boolean(),
       request: fc.constantFrom('1Gi', '2Gi'),
     });
     fc.assert(
-      fc.property(arbitrary, ({ isMarked, request, ...of }) => {
-        const does = look({ volume: volume(of), home: home(request), real: claim(isMarked ? marked : {}) });
+      fc.property(arbitrary, ({ isMarked, isGuarded, request, ...of }) => {
+        const real = claim({ ...(isMarked && marked), finalizers: isGuarded ? [guarded] : [] });
+        const does = look({ volume: volume(of), home: home(request), real });
         const erases = does.findIndex((action) => action.do === 'erase');
         const isOver = ['Released', 'Failed'].includes(of.phase) || (of.going && of.phase !== 'Bound');
-        if (erases >= 0) {
-          expect([isOver, of.policy]).toEqual([true, 'Delete']);
+        if (erases >= 0 && of.policy !== 'Delete') {
+          // There is no order to delete the data: the real claim is one whose data is kept, and says so first.
+          expect([isOver, of.going, isGuarded]).toEqual([true, true, true]);
+          expect(does[erases - 1]).toMatchObject({
+            do: 'mark',
+            annotations: { 'isthmus.dev/reclaim-policy': 'Retain' },
+          });
+        } else if (erases >= 0) {
+          expect(isOver).toBe(true);
           if (!isMarked)
             expect(does[erases - 1]).toMatchObject({ do: 'mark', annotations: { 'isthmus.dev/data': 'delete' } });
         } else {
@@ -136,6 +177,13 @@ describe('the end of a volume', () => {
 describe('growth', () => {
   test.each([
     { when: 'the claim asks for more', home: home('2Gi'), real: claim(), size: '1Gi', does: ['grow', 'status'] },
+    {
+      when: 'the real claim has no volume yet',
+      home: home('2Gi'),
+      real: claim({ phase: 'Pending' }),
+      size: '1Gi',
+      does: ['status'],
+    },
     {
       when: 'the real claim was asked',
       home: home('2Gi'),

@@ -1,9 +1,11 @@
 /**
  * What a volume of ours needs next: the end that its reclaim policy says, growth, and what its claim says of the other side. The data goes only
- * when the volume is over and its policy is Delete; the claim behind it is first marked as one whose data may go. Pure.
+ * when the volume is over and its policy is Delete; the claim behind it is first marked as one whose data may go. Of a volume that is deleted with
+ * policy Retain, the cluster that has the data gets a RetainedVolume. Pure.
  */
 import { type Condition, type ConditionInput, removeCondition, setCondition } from '#kube/writes/conditions.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
+import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { type ReclaimPolicy, storageAnnotation, storageData, volumeFinalizer } from '#shared/domain/storage-keys.ts';
 import { amountOf, remoteOf, requestOf } from '../model/claims.ts';
 
@@ -29,6 +31,8 @@ export interface Observed {
 
 export type Action =
   | { readonly do: 'mark'; readonly claim: Claim; readonly annotations: Readonly<Record<string, string>> }
+  /** Its data is kept when it goes: what keeps data of guests at their provider keeps that of this real claim here. */
+  | { readonly do: 'guard'; readonly claim: Claim }
   | { readonly do: 'erase'; readonly claim: Claim }
   /** The volume goes, and nothing holds it any more. */
   | { readonly do: 'finish' }
@@ -55,8 +59,7 @@ export function decide(observed: Observed): readonly Action[] {
   const isGoing = metadata.deletionTimestamp !== undefined;
   if (isGoing && !held) return [];
   const isOver = status?.phase === 'Released' || status?.phase === 'Failed' || (isGoing && status?.phase !== 'Bound');
-  if (isOver)
-    return policyOf(volume) === 'Delete' ? ending(observed) : isGoing ? [{ do: 'release' }] : policy(observed);
+  if (isOver) return policyOf(volume) === 'Delete' ? ending(observed) : isGoing ? keeping(observed) : policy(observed);
   const hold: readonly Action[] = held ? [] : [{ do: 'hold' }];
   return [...hold, ...policy(observed), ...(home ? [...growth(observed, home), ...told(observed, home)] : [])];
 }
@@ -87,6 +90,19 @@ function ending({ real }: Observed): readonly Action[] {
   }
 }
 
+/** Deleted with policy Retain: the real claim goes without the order to delete its data, which becomes a RetainedVolume where it is. */
+function keeping(observed: Observed): readonly Action[] {
+  const { real, volume } = observed;
+  if (real.kind === 'unknown') return [{ do: 'wait', on: real.why }];
+  if (real.kind === 'gone') return [{ do: 'release' }];
+  const { object } = real;
+  const { namespace, name, deletionTimestamp, finalizers } = object.metadata;
+  if (deletionTimestamp !== undefined) return [{ do: 'wait', on: `the real claim ${namespace}/${name} to go` }];
+  if (finalizers?.includes(guestVolume.finalizer)) return [...policy(observed), { do: 'erase', claim: object }];
+  // A provider that makes no such records would delete the data with its claim: there the claim stays.
+  return remoteOf(volume) === undefined ? [{ do: 'guard', claim: object }] : [{ do: 'release' }];
+}
+
 /** The provider keeps real volumes by it. */
 function policy({ volume, real }: Observed): readonly Action[] {
   if (real.kind !== 'there') return [];
@@ -102,6 +118,8 @@ function growth({ volume, real, source }: Observed, home: Claim): readonly Actio
   if (real.kind !== 'there' || volume.status?.phase !== 'Bound') return [];
   const wanted = sizeOf(home);
   if (wanted <= amountOf(volume.spec?.capacity)) return [];
+  // An API server lets no claim grow that has no volume yet.
+  if (real.object.status?.phase !== 'Bound') return [];
   if (sizeOf(real.object) < wanted) return [{ do: 'grow', claim: real.object, storage: requestOf(home) }];
   // Of a volume in this cluster the kubelet here grows the file system, as soon as the volume says that it is larger.
   const has = source ? source.spec?.capacity : real.object.status?.capacity;

@@ -27,6 +27,11 @@ const VolumeMoveSpec = z.object({
     .describe(
       "Image of the pods that copy, when the nodes of the other cluster cannot get the one of this cluster's agent.",
     ),
+  bytesPerSecond: z
+    .int()
+    .min(1_024)
+    .optional()
+    .describe('Most that the copy sends, the last pass included; absent: what the link gives.'),
   order: z
     .enum(moveOrders)
     .optional()
@@ -45,6 +50,7 @@ const movePhases = [
   'Switching',
   'Undoable',
   'Discarding',
+  'Keeping',
   'Confirmed',
   'Undone',
   'Aborting',
@@ -56,6 +62,10 @@ const Side = z.object({
   at: z.string().describe('`local` or a cluster ID.'),
   volume: z.string().optional().describe('PersistentVolume of this cluster; absent: not made yet.'),
   policy: z.string().optional().describe('Its reclaim policy when the move is not under way.'),
+  node: z
+    .string()
+    .optional()
+    .describe('For whose pods it was made; the claim says so as `volume.kubernetes.io/selected-node`.'),
 });
 
 const VolumeMoveStatus = z.object({

@@ -75,6 +75,9 @@ beforeAll(async () => {
   await create(resourceSlices as ResourceType, 'claims', spec, metadata, tenantNamespace);
   await runPod(world, 'demo-cons', 'web');
   await eventually('the true endpoint', async () => (await endpoints()).join() === '10.71.9.9');
+  await eventually('the copy of the Service', () =>
+    world.provider.api.get(services, { namespace: 'demo-cons', name: 'web' }),
+  );
   await eventually('the copy of the Secret', () =>
     world.provider.api.get(secrets, { namespace: 'demo-cons', name: 'lent' }),
   );
@@ -155,6 +158,20 @@ async function tell({ about, body }: Lie): Promise<boolean> {
     if (about === 'pod metadata') await provider.api.mergePatch(pods, there, { metadata: body });
     if (about === 'copy of a Secret')
       await provider.api.mergePatch(secrets, { namespace: 'demo-cons', name: 'lent' }, body);
+    if (about === 'copy of a Service')
+      await provider.api.mergePatch(services, { namespace: 'demo-cons', name: 'web' }, body);
+    if (about === 'EndpointSlice')
+      await provider.api.create(endpointSlices, {
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: {
+          namespace: 'demo-cons',
+          generateName: 'lie-',
+          name: '',
+          labels: { 'kubernetes.io/service-name': 'web' },
+        },
+        ...body,
+      } as never);
     if (about === 'event')
       await provider.api.create(coreEvents, {
         apiVersion: 'v1',

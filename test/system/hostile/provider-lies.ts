@@ -138,6 +138,24 @@ const copy = fc.record({
   }),
 });
 
+const copyOfService = some({
+  metadata: some({ labels, annotations: fc.dictionary(fc.constantFrom('a', 'liqo.io/x'), text, { maxKeys: 2 }) }),
+  spec: some({
+    selector: fc.dictionary(fc.constantFrom('app', 'x'), fc.constantFrom('web', 'db'), { maxKeys: 2 }),
+    externalIPs: fc.array(fc.constantFrom('169.254.169.254', '10.73.0.9', '192.0.2.11'), { maxLength: 2 }),
+    ports: fc.constantFrom([{ port: 443, protocol: 'TCP' }], [{ port: 80, targetPort: 6443, protocol: 'TCP' }]),
+    type: fc.constantFrom('ClusterIP', 'NodePort', 'LoadBalancer'),
+  }),
+});
+/** Endpoints of the Service there, made by hand: nothing reads them here. */
+const endpointSlice = fc.record({
+  addressType: fc.constant('IPv4'),
+  endpoints: fc.array(fc.record({ addresses: fc.tuple(fc.constantFrom('10.73.0.9', '192.0.2.11', '10.9.9.9')) }), {
+    maxLength: 2,
+  }),
+  ports: fc.constant([{ port: 6443 }]),
+});
+
 export const anyLie = fc.oneof(
   fc.record({ about: fc.constant('pod status' as const), body: podStatus }),
   fc.record({ about: fc.constant('pod metadata' as const), body: podMetadata }),
@@ -145,5 +163,7 @@ export const anyLie = fc.oneof(
   fc.record({ about: fc.constant('map' as const), body: mapStatus }),
   fc.record({ about: fc.constant('event' as const), body: event }),
   fc.record({ about: fc.constant('copy of a Secret' as const), body: copy }),
+  fc.record({ about: fc.constant('copy of a Service' as const), body: copyOfService }),
+  fc.record({ about: fc.constant('EndpointSlice' as const), body: endpointSlice }),
 );
 export type Lie = typeof anyLie extends fc.Arbitrary<infer T> ? T : never;

@@ -15,7 +15,7 @@ import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
 import { type VolumeMove, volumeMoves } from '#shared/schema/isthmus/volume-move.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { Ended } from '#test/harness/program.ts';
-import { consumer, isReady, patience, provider, reported, type Stage } from '../world/stage.ts';
+import { type ClusterName, consumer, isReady, patience, provider, reported, type Stage } from '../world/stage.ts';
 import { claim, genuine, on, shop, shopThere, statefulSet, writer } from './storage-stage.ts';
 
 const ledger = 'data-ledger-0';
@@ -181,6 +181,44 @@ export function describeMoves(stage: () => Stage): void {
       expect(await text('/data/after')).toBe('written after the move\n');
       expect(await realClaims()).toEqual([consumer]);
       expect(await stage().api(provider).list(retainedVolumes)).toEqual([]);
+    });
+
+    test('leaves a RetainedVolume where it was when the VolumeMove is deleted while it can be undone, at either end', async () => {
+      const forget = async (): Promise<void> => {
+        const ended = await stage().kubectl(consumer, ['-n', shop, 'delete', 'volumemove', ledger, '--wait']);
+        expect(ended.code, reported(ended)).toBe(0);
+      };
+      const tool = async (at: ClusterName, ...args: readonly string[]): Promise<string> => {
+        const { kubeconfigPath } = stage().world.cluster(at);
+        return stage().world.mustIsthmus('volume', ...args, '--kubeconfig', kubeconfigPath);
+      };
+      for (const [from, to] of [
+        [consumer, provider],
+        [provider, consumer],
+      ] as const) {
+        await mustMove(ledger, '--to', to === consumer ? 'local' : to);
+        await forget();
+        const [record, ...more] = await stage().api(from).list(retainedVolumes);
+        expect(more).toEqual([]);
+        expect(record?.spec).toMatchObject({ consumer, claim: { namespace: shop, name: ledger }, size: '32Mi' });
+        expect(await realClaims()).toEqual([to]);
+        await runsOn(to === consumer ? genuine : provider);
+        const name = record?.metadata.name ?? '';
+        if (from === consumer) {
+          const bare = await stage().world.isthmus(
+            ...['volume', 'adopt', name, '--kubeconfig', stage().world.cluster(from).kubeconfigPath],
+          );
+          expect(bare.stderr).toMatch(/--namespace names where a claim is to be made for it/);
+          await tool(from, 'adopt', name, '--namespace', shop, '--claim', 'as-it-was');
+          await stage().apply(from, writer('looks', 'as-it-was', 'looked at', on(genuine)));
+          await stage().podThat(from, [shop, 'looks'], 'is ready', isReady);
+          const seen = await stage().kubectl(from, ['-n', shop, 'exec', 'looks', '--', 'cat', '/data/after']);
+          expect(seen.stdout).toBe('written after the move\n');
+          await stage().kubectl(from, ['-n', shop, 'delete', 'pod', 'looks', '--wait']);
+          await stage().kubectl(from, ['-n', shop, 'delete', 'pvc', 'as-it-was', '--wait']);
+        } else await tool(from, 'discard', name);
+        expect(await stage().api(from).list(retainedVolumes)).toEqual([]);
+      }
     });
 
     test('stays where it is when the move is aborted, and its pod was never stopped', async () => {

@@ -34,7 +34,9 @@ export function validateOptions({ spec }: VkOptionsTemplate): Verdict {
     ),
     ...(spec.metricsEnabled
       ? []
-      : ['spec.metricsEnabled is false, which has no effect in Isthmus: the agent serves metrics in any case']),
+      : [
+          'spec.metricsEnabled is false, which has no effect in Isthmus: whether metrics are served is said at installation (--metrics)',
+        ]),
     ...(spec.extraArgs ?? [])
       .filter((argument) => harmless.test(argument))
       .map((argument) => `spec.extraArgs: ${argument} has no effect in Isthmus`),

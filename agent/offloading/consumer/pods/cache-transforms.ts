@@ -20,7 +20,8 @@ export function pruneLocalPod(pod: Pod): Pod {
   if (!spec || pod.metadata.labels?.[label.shadowPod] !== 'true') return { ...pod, metadata };
   const volumes = tokenVolumes(spec);
   const tokens = volumes.length ? { volumes, serviceAccountName: spec.serviceAccountName } : {};
-  const kept = { ...mutableSpec(spec), nodeName: spec.nodeName, ...tokens } as PodSpec;
+  const gates = spec.readinessGates?.length ? { readinessGates: spec.readinessGates } : {};
+  const kept = { ...mutableSpec(spec), nodeName: spec.nodeName, ...tokens, ...gates } as PodSpec;
   return { ...pod, metadata, spec: kept };
 }
 

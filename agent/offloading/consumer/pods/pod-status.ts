@@ -94,6 +94,38 @@ function unready(conditions: readonly Condition[], known: readonly Condition[], 
   });
 }
 
+/**
+ * Readiness gates are judged here, as a kubelet does: controllers of this cluster set their conditions on this pod. `conditions`: all that the pod will
+ * have.
+ */
+function gated(
+  conditions: readonly Condition[],
+  known: readonly Condition[],
+  gates: readonly string[],
+  now: string,
+): Condition[] {
+  const unmet = gates.filter((gate) => !conditions.some(({ type, status }) => type === gate && status === 'True'));
+  return conditions.map((condition) => {
+    if (gates.length === 0 || condition.type !== 'Ready' || condition.status !== 'True') return condition;
+    const before = known.find(({ type }) => type === 'Ready');
+    const status = unmet.length === 0 ? 'True' : 'False';
+    const lastTransitionTime = before?.status === status ? before.lastTransitionTime : now;
+    if (unmet.length === 0) return { ...condition, lastTransitionTime } as Condition;
+    const told = unmet.map((gate) =>
+      conditions.some(({ type }) => type === gate)
+        ? `the status of pod readiness gate "${gate}" is not "True"`
+        : `corresponding condition of pod readiness gate "${gate}" does not exist.`,
+    );
+    return {
+      ...condition,
+      status,
+      reason: 'ReadinessGatesNotReady',
+      message: told.join(', '),
+      lastTransitionTime,
+    } as Condition;
+  });
+}
+
 function withoutGeneration(condition: Condition): Condition {
   const { observedGeneration: _, ...rest } = condition as Condition & { observedGeneration?: number };
   return rest as Condition;
@@ -130,11 +162,14 @@ export function reflectedStatus({ local, remote, hostIp, podIp, hidden, ...input
   // A container that may not restart cannot leave its terminated state here, so the end of a remote pod that will be replaced is not shown.
   if (isBeingReplaced(local, remote)) return withReadiness(local, reason.remoteMissing, now);
   const status = remote.status ?? {};
-  const conditions = [
+  const gates = (local.spec?.readinessGates ?? []).map(({ conditionType }) => conditionType);
+  const isKept = ({ type }: Condition): boolean => keptConditions.has(type) || gates.includes(type);
+  const all = [
     ...(hidden === undefined ? [] : [hiddenAddress(known, hidden, now)]),
     ...(status.conditions ?? []).map(withoutGeneration),
-    ...known.filter((c) => keptConditions.has(c.type) && !status.conditions?.some((r) => r.type === c.type)),
+    ...known.filter((c) => isKept(c) && !status.conditions?.some((r) => r.type === c.type)),
   ];
+  const conditions = gated(all, known, gates, now);
   return compact({
     phase: status.phase,
     conditions: available ? conditions : unready(conditions, known, reason.remoteUnavailable, now),

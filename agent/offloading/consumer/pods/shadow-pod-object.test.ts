@@ -36,7 +36,7 @@ test('metadata: mapped namespace, our labels, the stamp of the local pod, and no
       'offloading.liqo.io/origin': 'cons',
       'offloading.liqo.io/destination': 'prov',
     },
-    annotations: { 'isthmus.dev/local-pod-uid': 'u-1' },
+    annotations: { 'isthmus.dev/local-namespace': 'demo', 'isthmus.dev/local-pod-uid': 'u-1' },
   });
 });
 
@@ -52,8 +52,8 @@ test('what the consumer decided for its own nodes stays here', () => {
     overhead: { cpu: '1' },
     schedulingGates: [{ name: 'g' }],
     resourceClaims: [{ name: 'r' }],
-    os: { name: 'linux' },
-    hostUsers: false,
+    // The provider's kubelet would wait for conditions that controllers of this cluster set here.
+    readinessGates: [{ conditionType: 'c' }],
     ephemeralContainers: [{ name: 'debug' }],
     serviceAccount: 'sa',
     serviceAccountName: 'sa',
@@ -82,7 +82,8 @@ test('what makes the pod itself goes along', () => {
     hostAliases: [{ ip: '1.2.3.4', hostnames: ['h'] }],
     hostname: 'h',
     imagePullSecrets: [{ name: 'p' }],
-    readinessGates: [{ conditionType: 'c' }],
+    hostUsers: false,
+    os: { name: 'linux' },
     restartPolicy: 'Always',
     securityContext: { runAsUser: 1 },
     setHostnameAsFQDN: false,

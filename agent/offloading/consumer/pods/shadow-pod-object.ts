@@ -1,11 +1,12 @@
 /** Turns a local pod into the ShadowPod that stands for it at the provider (docs/design/offloading.md#what-does-a-shadowpod-take-over). */
-import { accessSpec, type HomeApi } from '#agent/reflection/model/api-access.ts';
+import { accessSpec, apiAccessOf, type HomeApi } from '#agent/reflection/model/api-access.ts';
 import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { annotation, isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import type { OffloadingPatch } from '#shared/schema/liqo/virtual-node.ts';
 import { podAntiAffinityOf } from './anti-affinity.ts';
 import { remoteTolerations } from './mutable-spec.ts';
+import { ownFields, withOwnFields } from './own-fields.ts';
 import { withRemoteNames } from './remote-volumes.ts';
 
 type Texts = Readonly<Record<string, string>>;
@@ -45,7 +46,7 @@ export function shadowMetadata({ pod, consumer, provider, nodeName, patch }: Sha
     },
     annotations: {
       ...without(pod.metadata.annotations, [isthmusAnnotation.remotePod, ...(patch?.annotationsNotReflected ?? [])]),
-      ...(pod.metadata.uid === undefined ? {} : { [isthmusAnnotation.localPodUid]: pod.metadata.uid }),
+      ...ownFields(pod),
     },
   };
 }
@@ -56,9 +57,10 @@ const copied = [
   'dnsPolicy',
   'enableServiceLinks',
   'hostAliases',
+  'hostUsers',
   'hostname',
   'imagePullSecrets',
-  'readinessGates',
+  'os',
   'resources',
   'restartPolicy',
   'securityContext',
@@ -87,6 +89,11 @@ function affinityOf(input: ShadowPodInput, labels: Texts): PodSpec['affinity'] |
   return { ...(nodeAffinity ? { nodeAffinity } : {}), ...(podAntiAffinity ? { podAntiAffinity } : {}) };
 }
 
+function accessOf(input: ShadowPodInput, spec: PodSpec): Partial<PodSpec> {
+  const access = accessSpec(input, spec);
+  return apiAccessOf(input.pod, input.home) === 'remote' ? access : withOwnFields(input.pod, access);
+}
+
 /** `pod` must have its whole spec: a pruned one from a cache gives a ShadowPod that cannot run. */
 export function shadowPod(input: ShadowPodInput): ShadowPod {
   const { pod, patch } = input;
@@ -96,7 +103,7 @@ export function shadowPod(input: ShadowPodInput): ShadowPod {
   const tolerations = remoteTolerations(spec.tolerations, patch);
   const affinity = affinityOf(input, metadata.labels);
   const runtimeClassName = runtimeClassOf(pod, patch);
-  const access = accessSpec(input, spec);
+  const access = accessOf(input, spec);
   const remote = {
     ...copyOf(spec),
     ...access,

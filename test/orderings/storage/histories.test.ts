@@ -1,0 +1,21 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { countOf } from '#test/harness/cases.ts';
+import { runHistory } from './histories.ts';
+
+test('in no history of create, write, resize, move, undo, cut, unpeer and adopt is a line lost, a volume mounted twice or data left without a record', async () => {
+  const histories = countOf(5_000, 200);
+  const phases = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 2 ** 31 }), async (seed) => {
+      const { faults, steps, phases: entered } = await runHistory(seed);
+      expect(faults, `seed ${seed}: ${steps.join(' > ')}`).toEqual([]);
+      for (const phase of entered.keys()) phases.add(phase);
+    }),
+    { numRuns: histories },
+  );
+  // Histories that never came this far would prove nothing.
+  expect([...phases]).toEqual(
+    expect.arrayContaining(['Undoable', 'Confirmed', 'Undone', 'Aborted', 'Keeping', 'Refused', 'Switching']),
+  );
+}, 1_800_000);

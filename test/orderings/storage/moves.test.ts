@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest';
+import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
+import { runScript, type Script, type Turn } from './scripted.ts';
+
+const phaseOf = ({ world }: Script): string | undefined => {
+  const found = world.apps.get('a');
+  return found && world.move(found)?.status?.phase;
+};
+const isAt = ({ world }: Script): string | undefined => {
+  const found = world.apps.get('a');
+  return world.home.volume(found && world.claim(found)?.spec?.volumeName)?.spec?.csi?.volumeHandle.split(/[/-]/)[0];
+};
+const recordsAt = ({ world }: Script): string[] =>
+  world.clusters.flatMap(({ name, store }) => store.all(retainedVolumes).map(() => name));
+
+const scripts: readonly {
+  readonly what: string;
+  readonly turns: readonly Turn[];
+  readonly phase: string | undefined;
+  readonly at: string;
+  readonly records: readonly string[];
+}[] = [
+  { what: 'a move home', turns: [['local']], phase: 'Undoable', at: 'rome', records: [] },
+  { what: 'a move to another provider', turns: [['genoa']], phase: 'Undoable', at: 'genoa', records: [] },
+  {
+    what: 'an undo with a copy',
+    turns: [['local'], ['order', 'undo-copy-back']],
+    phase: 'Undone',
+    at: 'milan',
+    records: [],
+  },
+  {
+    what: 'an undo without one',
+    turns: [['genoa'], ['order', 'undo-discard-new-writes']],
+    phase: 'Undone',
+    at: 'milan',
+    records: [],
+  },
+  { what: 'a confirmed move', turns: [['local'], ['order', 'confirm']], phase: 'Confirmed', at: 'rome', records: [] },
+  {
+    what: 'a move that is deleted while it can be undone',
+    turns: [['local'], ['delete']],
+    phase: undefined,
+    at: 'rome',
+    records: ['milan'],
+  },
+  {
+    what: 'one of a volume of this cluster',
+    turns: [['local'], ['order', 'confirm'], ['delete'], ['genoa'], ['delete']],
+    phase: undefined,
+    at: 'genoa',
+    records: ['rome'],
+  },
+];
+
+describe('the end is the same, and nothing is lost or left over, whether agents live or die before and after every write, of', () => {
+  test.each(scripts)('$what', async ({ turns, phase, at, records }) => {
+    for (const dies of [false, true]) {
+      const script = await runScript(turns, dies);
+      expect(script.faults).toEqual([]);
+      expect([phaseOf(script), isAt(script), recordsAt(script)]).toEqual([phase, at, records]);
+      if (!dies) continue;
+      expect(script.deaths).toBeGreaterThan(40);
+      // Every kind of write of the consumer's agent was once lost and once carried out without an answer.
+      expect(script.survived).toEqual(
+        expect.arrayContaining(['rome VolumeMove update', 'rome Pod create', 'rome PersistentVolumeClaim delete']),
+      );
+    }
+  });
+});
+
+test('B130 a move whose copy fails again and again ends, and the application goes on with all its lines where it was', async () => {
+  const script = await runScript([['genoa']], false, (world) => world.breakOff());
+  expect(script.faults).toEqual([]);
+  expect([phaseOf(script), isAt(script), recordsAt(script)]).toEqual(['Aborted', 'milan', []]);
+});

@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest';
+import { casesOf } from '#test/harness/cases.ts';
+import { loadMutant, type Mutant } from './mutant.ts';
+import { mutations } from './mutations.ts';
+import type { Turn } from './scripted.ts';
+
+const scripts: readonly (readonly Turn[])[] = [
+  [['genoa']],
+  [['local'], ['order', 'undo-copy-back']],
+  [['local'], ['delete'], ['genoa'], ['delete']],
+];
+/** Of the same seeds at every run. */
+const histories = 800;
+const numbered = mutations.map((mutation, i) => ({ ...mutation, name: `mutant-${i}` }));
+/** Those that the scripts find; the rest takes histories, and as long as they take. */
+const quick = numbered.filter(({ isSubtle }) => !isSubtle);
+
+/** What is found first. */
+async function firstFault({ runHistory, runScript }: Mutant): Promise<string> {
+  for (const turns of scripts) {
+    const { faults } = await runScript(turns, false);
+    if (faults[0] !== undefined) return faults[0];
+  }
+  for (let seed = 1; seed <= histories; seed++) {
+    const { faults } = await runHistory(seed);
+    if (faults[0] !== undefined) return `${faults[0]} (history ${seed})`;
+  }
+  return 'nothing is found';
+}
+
+describe('histories and scripts of moves find the product', () => {
+  test.each(casesOf(numbered, quick))(
+    'without $without',
+    async ({ name, ...mutation }) => {
+      expect(await firstFault(await loadMutant(mutation, name))).not.toBe('nothing is found');
+    },
+    900_000,
+  );
+});

@@ -1,0 +1,202 @@
+/** Planted mistakes, each of which takes one safeguard of moves and volumes away. `find` stands once in the file. */
+export interface Mutation {
+  readonly without: string;
+  readonly file: string;
+  readonly find: string;
+  readonly put: string;
+  /** Only some histories find it. */
+  readonly isSubtle?: true;
+}
+
+const decide = 'agent/storage/moves/decide.ts';
+const switching = 'agent/storage/moves/switching.ts';
+const progress = 'agent/storage/moves/progress.ts';
+const observe = 'agent/storage/moves/observe.ts';
+const volumes = 'agent/storage/volumes/decide.ts';
+
+export const mutations: readonly Mutation[] = [
+  {
+    without: 'the mark by which pods of the claim are held back',
+    file: decide,
+    find: 'if (old.metadata.annotations?.[storageAnnotation.moving] === undefined)',
+    put: 'if (old.metadata.name === "")',
+  },
+  {
+    without: 'the wait for pods to end before the last copy',
+    file: decide,
+    find: 'for (const pod of usersOf(facts.pods, move)) {',
+    put: 'for (const pod of usersOf([], move)) {',
+  },
+  {
+    without: 'the wait for pods at the provider to end before the last copy',
+    file: decide,
+    find: 'if (mountedBy.length > 0) return late(',
+    put: 'if (nowMs < 0) return late(',
+    isSubtle: true,
+  },
+  {
+    without: 'the answer of the provider about such pods',
+    file: observe,
+    find: "if (signal.aborted) throw error;\n      return 'unknown';",
+    put: 'return [];',
+    isSubtle: true,
+  },
+  {
+    without: 'the refusal of a copy that has become too small',
+    file: decide,
+    find: 'return amountOf(old.spec?.resources?.requests) > amountOf(to.spec?.capacity)',
+    put: 'return facts.nowMs < 0',
+    isSubtle: true,
+  },
+  {
+    without: 'the result of the pod that copies',
+    file: progress,
+    find: "if (pod.status?.phase === 'Succeeded' && result?.ok) return done(pod);",
+    put: 'return done({ ...pod, status: { phase: \'Succeeded\', containerStatuses: [{ state: { terminated: { message: \'{"ok":true,"verified":{}}\' } } }] } } as unknown as Pod);',
+    isSubtle: true,
+  },
+  {
+    without: 'the policy Retain of the volume that is left',
+    file: switching,
+    find: "const kept = (from && setPolicy(from, 'Retain')) ?? setPolicy(to, 'Retain');",
+    put: "const kept = setPolicy(to, 'Retain');",
+  },
+  {
+    without: 'the policy Retain of the volume that is gone to',
+    file: switching,
+    find: "const kept = (from && setPolicy(from, 'Retain')) ?? setPolicy(to, 'Retain');",
+    put: "const kept = from && setPolicy(from, 'Retain');",
+  },
+  {
+    without: 'the finalizer that keeps the claim until its next volume is reserved',
+    file: switching,
+    find: "if (isHeld(old)) return { do: 'deleteClaim', claim: old };",
+    put: "return { do: 'deleteClaim', claim: old };",
+  },
+  {
+    without: 'the look for pods that were placed just before the claim was deleted',
+    file: switching,
+    find: "if (usersOf(facts.pods, facts.move).length > 0 || mountedBy.length > 0) return enter(facts, 'Freezing');",
+    put: '',
+    isSubtle: true,
+  },
+  {
+    without: 'the wait for the claim of the copy to go',
+    file: switching,
+    find: "if (staging) return { do: 'deleteClaim', claim: staging };",
+    put: '',
+  },
+  {
+    without: 'the reservation of the volume before the claim goes',
+    file: switching,
+    find: 'const reserved = status.gaveUp === undefined ? reserveFor(facts) : undefined;',
+    put: 'const reserved = undefined as Step | undefined;',
+    isSubtle: true,
+  },
+  {
+    without: 'the wait for the claim to be bound to the new volume',
+    file: switching,
+    find: "if (claim.spec?.volumeName !== to.metadata.name || claim.status?.phase !== 'Bound' || to.spec?.claimRef?.uid !== uid)",
+    put: 'if (to.spec === undefined)',
+  },
+  {
+    without: 'the new owner on the real claim',
+    file: switching,
+    find: 'if (home?.uid !== uid || home.name !== name || home.namespace !== namespace)',
+    put: 'if (home === undefined)',
+    isSubtle: true,
+  },
+  {
+    without: 'the policy of its own for the volume that the claim has now',
+    file: switching,
+    find: '    to.spec.persistentVolumeReclaimPolicy !== policy\n',
+    put: '    policy === ""\n',
+    isSubtle: true,
+  },
+  {
+    without: 'the removal of the mark',
+    file: switching,
+    find: "if (thaw) return { do: 'patchClaim', claim, patch: thaw };\n  const next",
+    put: 'const next',
+  },
+  {
+    without: 'the release of pods that wait',
+    file: switching,
+    find: 'const next = release(facts) ?? clear(facts);',
+    put: 'const next = clear(facts);',
+    isSubtle: true,
+  },
+  {
+    without: 'the removal of keys and Service',
+    file: switching,
+    find: 'const next = release(facts) ?? clear(facts);',
+    put: 'const next = release(facts);',
+  },
+  {
+    without: 'the distinction of a volume whose phase lags from one that has a claim again',
+    file: progress,
+    find: "return isOfMove && uid !== claim?.metadata.uid ? 'unsettled' : true;",
+    put: 'return true;',
+    isSubtle: true,
+  },
+  {
+    without: 'the policy of its own for the volume of a claim whose move ends before the switch',
+    file: switching,
+    find: "const restored = from && setPolicy(from, status.from?.policy ?? 'Retain');",
+    put: 'const restored = undefined as Step | undefined;',
+    isSubtle: true,
+  },
+  {
+    without: 'the policy Retain of the volume that was left, when an undo is given up',
+    file: switching,
+    find: "setPolicy(to, isBack ? 'Retain' : 'Delete')",
+    put: "setPolicy(to, 'Delete')",
+    isSubtle: true,
+  },
+  {
+    without: 'the way back of a claim that is deleted for the switch already',
+    file: progress,
+    find: 'return isAboutToSwitch(oldClaim(facts))',
+    put: 'return isAboutToSwitch(undefined)',
+    isSubtle: true,
+  },
+  {
+    without: 'the question whether there is something to go back to',
+    file: decide,
+    find: '(facts.left === undefined',
+    put: '(facts.nowMs < 0',
+    isSubtle: true,
+  },
+  {
+    without: 'the record of what was left by a move that is deleted',
+    file: decide,
+    find: "if (order === undefined && facts.move.metadata.deletionTimestamp !== undefined) return enter(facts, 'Keeping');",
+    put: "if (order === undefined && facts.move.metadata.deletionTimestamp !== undefined) return { do: 'unguard' };",
+  },
+  {
+    without: 'the guard of a real claim of this cluster whose data is to be kept',
+    file: volumes,
+    find: "return remoteOf(volume) === undefined ? [{ do: 'guard', claim: object }] : [{ do: 'release' }];",
+    put: "return [{ do: 'erase', claim: object }];",
+  },
+  {
+    without: 'the policy Retain on the real claim whose data is to be kept',
+    file: volumes,
+    find: "if (finalizers?.includes(guestVolume.finalizer)) return [...policy(observed), { do: 'erase', claim: object }];",
+    put: 'if (finalizers?.includes(guestVolume.finalizer)) return ending(observed);',
+  },
+  {
+    without: 'the gate on pods of a claim that moves',
+    file: 'agent/offloading/consumer/admission/pod.ts',
+    find: '...(claims.moving && !isMover ? [{ name: moveGate, marked: isthmusLabel.waitsForMove }] : []),',
+    put: '',
+    isSubtle: true,
+  },
+  {
+    without: 'another look at a claim that has grown since the last copy',
+    file: switching,
+    find: 'requestOf(old) !== requestOf(noteFrom(facts.move))',
+    put: 'requestOf(old) === ""',
+    isSubtle: true,
+  },
+];

@@ -1,0 +1,77 @@
+/** Moves whose agents die at every single write: once before it is carried out, then, when the next agent comes to it, after. */
+import { randomOf } from '../orderings.ts';
+import { isResting, runs, until } from './histories.ts';
+import { leftovers } from './leftovers.ts';
+import { StorageWorld } from './world.ts';
+
+export type Turn =
+  | readonly [move: string]
+  | readonly ['order', string]
+  | readonly ['delete']
+  | readonly ['resize', string];
+
+export interface Script {
+  readonly faults: readonly string[];
+  readonly world: StorageWorld;
+  /** How often agents died, and at which writes both before and after. */
+  readonly deaths: number;
+  readonly survived: readonly string[];
+}
+
+/** `dies`: at every write. `disturb`: what happens in each round. Each turn begins when the one before has come to rest. */
+export async function runScript(
+  turns: readonly Turn[],
+  dies: boolean,
+  disturb: (world: StorageWorld) => void = () => undefined,
+): Promise<Script> {
+  const world = new StorageWorld(randomOf(1));
+  const before = new Set<string>();
+  const after = new Set<string>();
+  const count = new Map<string, number>();
+  let deaths = 0;
+  world.addApp('a');
+  const [app] = world.apps.values();
+  if (!app) throw new Error('no application');
+  app.pinned = 'milan';
+  try {
+    await until(world, () => runs(world, app));
+    if (dies)
+      world.agents.fate = (agent, write, body) => {
+        const key = `${agent} ${write} ${body}`;
+        const earlier = count.get(key) ?? 0;
+        count.set(key, earlier + 1);
+        if (earlier > 1) return 'lives';
+        deaths += 1;
+        const fate = earlier === 0 ? 'before' : 'after';
+        (fate === 'before' ? before : after).add(`${agent} ${write}`);
+        return fate;
+      };
+    for (const turn of turns) {
+      const [what, of] = turn;
+      if (what === 'order') world.order(app, of ?? '');
+      else if (what === 'delete') world.deleteMove(app);
+      else if (what === 'resize') world.resize(app, of ?? '');
+      else world.startMove(app, what);
+      const generation = world.move(app)?.metadata.generation;
+      const isTaken = (): boolean => what !== 'order' || world.move(app)?.status?.settledGeneration === generation;
+      const isGone = (): boolean => what !== 'delete' || world.move(app) === undefined;
+      const isDone = (): boolean => {
+        disturb(world);
+        return isTaken() && isGone() && isResting(world, app) && runs(world, app) && leftovers(world).length === 0;
+      };
+      const done = await until(world, isDone);
+      if (!done) {
+        const state = JSON.stringify(world.move(app)?.status ?? 'no move');
+        return {
+          faults: [...world.faults, ...leftovers(world), `after ${turn.join(' ')}: ${state}`],
+          world,
+          deaths,
+          survived: [],
+        };
+      }
+    }
+    return { faults: world.faults, world, deaths, survived: [...before].filter((write) => after.has(write)).sort() };
+  } finally {
+    world.agents.end();
+  }
+}

@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest';
+import { rowOf, unexplained, withRows } from './table.ts';
+
+const outcome = (spec: string, state: 'passed' | 'failed' | 'not applicable', message = '') => ({
+  spec,
+  state,
+  seconds: 1,
+  message,
+});
+const reasons = [{ specs: /breaks/, state: 'failed', reason: 'a | b' }] as const;
+const page = 'before\n<!-- conformance: begin -->\n<!-- conformance: end -->\nafter\n';
+
+it('gives each spec its reason: ours, the words of the suite, or none yet', () => {
+  expect(rowOf(outcome('[sig-node] runs', 'passed'), reasons).reason).toBe('');
+  expect(rowOf(outcome('[sig-node] breaks', 'failed', 'x'), reasons).reason).toBe('a | b');
+  expect(rowOf(outcome('[sig-node] other', 'failed', 'x'), reasons).reason).toBe(unexplained);
+  expect(rowOf(outcome('[sig-node] skips', 'not applicable', 'needs\n2 nodes'), reasons).reason).toBe(
+    'the suite: needs 2 nodes',
+  );
+});
+
+it('keeps the rows of specs that did not run this time, and drops those that the suite has no more', () => {
+  const all = ['[sig-node] breaks', '[sig-node] runs <x>', '[sig-apps] waits'];
+  const old = { spec: '[sig-apps] gone', state: 'passed', reason: '' } as const;
+  const rows = [old, rowOf(outcome('[sig-node] breaks', 'failed'), reasons)];
+  const first = withRows(page, rows, [...all, old.spec], reasons);
+  const second = withRows(first, [rowOf(outcome('[sig-node] runs <x>', 'passed'), reasons)], all, reasons);
+  expect(second).not.toContain('[sig-apps] gone');
+  expect(second).toContain(String.raw`| [sig-node] breaks | failed | a \| b |`);
+  expect(second).toContain('| [sig-node] runs &lt;x> | passed |  |');
+  expect(second).toContain('| sig-node | 1 | 1 | 0 | 0 |');
+  expect(second).toContain('| sig-apps | 0 | 0 | 0 | 1 |');
+  expect(withRows(second, [], all, reasons)).toBe(second);
+  expect(withRows(second, [], all, [{ ...reasons[0], reason: 'c' }])).toContain('| [sig-node] breaks | failed | c |');
+});

@@ -1,0 +1,82 @@
+/** The table of docs/conformance.md. Pure. */
+import type { Outcome, Reason, State } from './report.ts';
+import { reasonFor } from './report.ts';
+
+const [begin, end] = ['<!-- conformance: begin -->', '<!-- conformance: end -->'] as const;
+
+/** A line of the table. */
+export interface Row {
+  readonly spec: string;
+  readonly state: State;
+  /** Empty for what passed. */
+  readonly reason: string;
+}
+
+/** `unexplained`: of a failure for which there is no reason. */
+export const unexplained = 'not explained yet';
+
+const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
+
+export function rowOf(outcome: Outcome, reasons: readonly Reason[]): Row {
+  const { spec, state, message } = outcome;
+  if (state === 'passed') return { spec, state, reason: '' };
+  const known = reasonFor(reasons, spec);
+  if (state === 'not applicable') return { spec, state, reason: known?.reason ?? `the suite: ${oneLine(message)}` };
+  return { spec, state, reason: known?.reason ?? unexplained };
+}
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
+
+/** `[sig-node] Pods should …` becomes `sig-node`. */
+const groupOf = (spec: string): string => /^\[([^\]]+)\]/.exec(spec)?.[1] ?? 'others';
+
+function tables(rows: readonly Row[], all: readonly string[]): string {
+  const groups = [...new Set(all.map(groupOf))].sort();
+  const count = (of: readonly Row[], state: State): number => of.filter((row) => row.state === state).length;
+  const totals = groups.map((group) => {
+    const own = rows.filter(({ spec }) => groupOf(spec) === group);
+    const notRun = all.filter((spec) => groupOf(spec) === group).length - own.length;
+    return `| ${group} | ${count(own, 'passed')} | ${count(own, 'failed')} | ${count(own, 'not applicable')} | ${notRun} |`;
+  });
+  const lines = rows.map(({ spec, state, reason }) => `| ${cell(spec)} | ${state} | ${cell(reason)} |`);
+  return [
+    '| group | passed | failed | not applicable | not run yet |',
+    '| --- | --- | --- | --- | --- |',
+    ...totals,
+    '',
+    '| spec | | why |',
+    '| --- | --- | --- |',
+    ...lines,
+    '',
+  ].join('\n');
+}
+
+/** Rows that the page has. */
+function rowsOf(page: string): Row[] {
+  return page.split('\n').flatMap((line): Row[] => {
+    const [, spec = '', state = '', reason = ''] =
+      /^\| (\[.+?) \| (passed|failed|not applicable) \| (.*) ?\|$/.exec(line) ?? [];
+    if (spec === '') return [];
+    const plain = (text: string): string => text.replaceAll('\\|', '|').replaceAll('&lt;', '<').trim();
+    return [{ spec: plain(spec), state: state as State, reason: plain(reason) }];
+  });
+}
+
+/** Rows of specs that did not run this time stay, with the reasons of now, unless the suite has them no more. `all`: every spec that it has. */
+export function withRows(
+  page: string,
+  rows: readonly Row[],
+  all: readonly string[],
+  reasons: readonly Reason[],
+): string {
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`docs/conformance.md has no ${begin} … ${end}`);
+  const known = new Set(all);
+  const before = rowsOf(page.slice(from, to)).map((row) => {
+    const known = row.state === 'passed' ? undefined : reasonFor(reasons, row.spec);
+    return known === undefined ? row : { ...row, reason: known.reason };
+  });
+  const merged = new Map([...before, ...rows].map((row) => [row.spec, row]));
+  const kept = [...merged.values()].filter(({ spec }) => known.has(spec)).sort((a, b) => (a.spec < b.spec ? -1 : 1));
+  return `${page.slice(0, from)}${begin}\n\n${tables(kept, all)}\n${page.slice(to)}`;
+}
