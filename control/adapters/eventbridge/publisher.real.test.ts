@@ -59,10 +59,8 @@ test('each event arrives where a rule wants it, with tenant, subject and data', 
     event('ev_4', 'api-key.created'),
   ]);
   expect(failed).toEqual([]);
-  expect(await arrived('authentication')).toEqual(['ev_1', 'ev_2']);
-  expect(await arrived('negotiation')).toEqual(['ev_2']);
-  expect(await arrived('peering')).toEqual(['ev_3']);
-  expect(await arrived('network')).toEqual([]);
+  expect(await arrived('peerings')).toEqual(['ev_1', 'ev_2', 'ev_3']);
+  expect(await arrived('webhooks')).toEqual(['ev_3', 'ev_4']);
   expect(await take('clusterLeft')).toEqual([
     expect.objectContaining({
       source: 'isthmus',
