@@ -18,4 +18,10 @@ export const reasons: readonly Reason[] = [
     reason:
       'wants a pod with hostNetwork: a pod at a provider is never in the network of its nodes, which belong to another administrator, so its file is managed',
   },
+  {
+    specs: /PodOSRejection .* should reject pod when the node OS doesn't match pod's OS/,
+    state: 'failed',
+    reason:
+      'wants the kubelet to refuse a pod for Windows: in a namespace offloaded with strategy Remote it is refused when it is created, by name of the field',
+  },
 ];
