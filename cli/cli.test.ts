@@ -161,6 +161,19 @@ describe('with clusters', () => {
     });
   });
 
+  test('are looked at by the doctor through the broker alone, without a kubeconfig', async () => {
+    const none = await cli('doctor milan rome');
+    expect([none.code, none.out]).toEqual([16, expect.stringContaining('knows no peering milan -> rome (not_peered')]);
+    await cli('peer rome milan --cpu 2');
+    const waits = await cli('doctor rome milan -o json');
+    expect([waits.code, JSON.parse(waits.out)]).toMatchObject([
+      16,
+      { clusters: [], cause: { code: 'peering_waits', at: 'rome' }, looked: [`broker ${broker.url}`] },
+    ]);
+    const neither = await cli('doctor rome milan', { env: { ISTHMUS_CONFIG: '/nonexistent/config.json' } });
+    expect([neither.code, neither.err]).toEqual([2, expect.stringContaining('nor a login at a broker')]);
+  });
+
   test('gives up waiting at the deadline and says what was missing', async () => {
     const { code, err } = await cli('peer rome milan --wait --timeout 1s');
     expect(code).toBe(8);

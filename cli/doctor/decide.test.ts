@@ -420,6 +420,9 @@ describe('the doctor', () => {
       'same_cluster_id',
       'partly_read',
       'other_warning',
+      'not_peered',
+      'agent_unheard',
+      'peering_waits',
     ];
     expect([...faults.map(({ says }) => says), ...elsewhere].sort()).toEqual([...causeCodes].sort());
   });

@@ -8,7 +8,7 @@ import type { CliIo } from '#cli/output/io.ts';
 import { during, type Progress } from '#cli/output/progress.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
-import { askBroker } from './broker.ts';
+import { whatBrokerSays } from './broker.ts';
 import { type Finding, isWarning } from './causes.ts';
 import { decide } from './decide.ts';
 import type { DoctorFacts, Looked, Probed } from './facts.ts';
@@ -41,7 +41,7 @@ export async function diagnose(io: CliIo, progress: Progress, question: Question
   const [seen, broker] = await during(progress, 'looking', () =>
     Promise.all([
       Promise.all(question.places.map((place) => lookAt(io, place.target, timeoutMs))),
-      pair === undefined ? undefined : askBroker(io, pair, timeoutMs),
+      pair === undefined ? undefined : whatBrokerSays(io, pair, timeoutMs),
     ]),
   );
   const sighted = ordered(

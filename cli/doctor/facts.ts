@@ -149,6 +149,7 @@ export interface Probed {
 /** What the broker says of the peering, where one was asked. */
 export interface BrokerSaid {
   readonly url: string;
+  readonly pair: readonly [consumer: string, provider: string];
   /** Undefined: it answered. */
   readonly failure?: string;
   /** Absent: it knows no such peering. */
