@@ -99,5 +99,8 @@ export interface Finding {
 const rank = new Map<string, number>(causeCodes.map((code, at) => [code, at]));
 const rankOf = ({ code }: Finding): number => rank.get(code) ?? 0;
 
+/** Whether it can bring about what the code stands for. */
+export const outranks = (finding: Finding, code: CauseCode): boolean => rankOf(finding) < (rank.get(code) ?? 0);
+
 /** The cause first; the order of equals is kept. */
 export const byCause = (findings: readonly Finding[]): Finding[] => findings.toSorted((a, b) => rankOf(a) - rankOf(b));

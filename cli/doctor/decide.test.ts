@@ -259,8 +259,8 @@ const faults: readonly Fault[] = [
     says: 'link_one_way',
     make: (rome, milan) => {
       down(rome, milan);
-      rome.gatewaySights = [{ peer: 'milan', sent: 500, received: 300 }];
-      milan.gatewaySights = [{ peer: 'rome', sent: 300, received: 0 }];
+      rome.gatewaySights = [{ peer: 'milan', sent: 500, received: 0, strays: 2 }];
+      milan.gatewaySights = [{ peer: 'rome', sent: 300, received: 0, strays: 0 }];
     },
   },
   { says: 'link_lossy', make: (rome) => Object.assign(rome.link.connections[0].status, { packetLoss: 40 }) },
