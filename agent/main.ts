@@ -142,8 +142,11 @@ async function runController(config: AgentConfig, log: Log, signal: AbortSignal,
     },
   );
   const serving = node?.serve(cluster, registry);
-  health.ready();
-  log.info('agent started', { version, node: process.version });
+  // Ready means registered: those that wait for the agent (`isthmus install`, `helm --wait`) find the hooks in force.
+  void admission.registered.then(() => {
+    health.ready();
+    log.info('agent started', { version, node: process.version });
+  });
   await Promise.race([Promise.all([admission.run(signal), leading, serving]), aborted(signal)]);
   await serving;
   // Give running passes and the lease a moment to end cleanly.

@@ -22,7 +22,7 @@ import {
   validateNewOffloading,
 } from './offloading/consumer/admission/namespace-offloading.ts';
 import { validateOptions } from './offloading/consumer/admission/options-template.ts';
-import { gatePatch, podPatch } from './offloading/consumer/admission/pod.ts';
+import { gatePatch, podPatch, windowsProblem } from './offloading/consumer/admission/pod.ts';
 import { claimsOfPod } from './offloading/consumer/admission/pod-claims.ts';
 import { createClaimHooks } from './offloading/provider/admission/claim-hooks.ts';
 import { createExposureHooks } from './offloading/provider/admission/exposure-hooks.ts';
@@ -207,6 +207,9 @@ async function mutatePod(
     );
   }
   if (offloading.metadata.deletionTimestamp) return allow;
+  const { refusal, warning } = windowsProblem(object, offloading.spec);
+  if (refusal !== undefined) return deny('invalid_input', refusal);
   const claims = await claimsOfPod(object, namespace, api, signal);
-  return patched([...podPatch(object, offloading.spec, claims), ...gatePatch(object, offloading, claims)]);
+  const patch = [...podPatch(object, offloading.spec, claims), ...gatePatch(object, offloading, claims)];
+  return warning === undefined ? patched(patch) : { allowed: true, patch, warnings: [warning] };
 }

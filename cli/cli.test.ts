@@ -5,7 +5,8 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { facts, ScriptedAgent, send } from '#functions/local/scripted-agent.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
-import { isthmus, type Options, type Ran } from './captured-io.ts';
+import { capturedIo, isthmus, type Options, type Ran } from './captured-io.ts';
+import { createProgram } from './program.ts';
 
 let dir = '';
 let broker: BrokerChild;
@@ -24,6 +25,18 @@ beforeAll(async () => {
 afterAll(async () => {
   await broker.end('SIGTERM');
   await rm(dir, { recursive: true, force: true });
+});
+
+test('each command that is loaded alone is the one of the whole tree', async () => {
+  const io = capturedIo({});
+  const whole = (await createProgram(io)).commands;
+  expect(whole.length).toBeGreaterThan(35);
+  for (const command of whole) {
+    const alone = (await createProgram(io, command.name())).commands;
+    expect(alone.map((one) => [one.name(), one.helpInformation()])).toEqual([
+      [command.name(), command.helpInformation()],
+    ]);
+  }
 });
 
 /** A cluster whose agent does nothing but be there. */

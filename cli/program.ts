@@ -3,42 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import { codes } from '#shared/errors/codes.ts';
 import { showRequests } from './cluster/verbose.ts';
-import { brokerCommand } from './commands/broker.ts';
-import { checkCommand } from './commands/check.ts';
-import { completionCommand } from './commands/completion.ts';
-import { cordonCommand, drainCommand, uncordonCommand } from './commands/cordon.ts';
-import { describeCommand } from './commands/describe.ts';
-import { directoryCommand } from './commands/directory.ts';
-import { doctorCommand } from './commands/doctor.ts';
-import { eventTargetCommand } from './commands/event-target.ts';
-import { deleteCommand, generateCommand } from './commands/generate.ts';
-import { getCommand } from './commands/get.ts';
-import { installCommand } from './commands/install.ts';
-import { inviteCommand } from './commands/invite.ts';
-import { joinCommand } from './commands/join.ts';
-import { keyCommand } from './commands/key.ts';
 import { settleKubeconfig } from './commands/kubeconfig-option.ts';
-import { labelCommand } from './commands/label.ts';
-import { leaveCommand } from './commands/leave.ts';
-import { lockCommand } from './commands/lock.ts';
-import { loginCommand } from './commands/login.ts';
-import { memberCommand } from './commands/member.ts';
-import { moveCommand } from './commands/move.ts';
-import { networkCommand } from './commands/network.ts';
-import { offloadCommand, unoffloadCommand } from './commands/offload.ts';
-import { peerCommand, unpeerCommand } from './commands/peer.ts';
-import { redeemCommand } from './commands/redeem.ts';
-import { requestsCommand } from './commands/requests.ts';
-import { rotateKeyCommand } from './commands/rotate-key.ts';
-import { sliceCommand } from './commands/slice.ts';
-import { statusCommand } from './commands/status.ts';
-import { supportBundleCommand } from './commands/support-bundle.ts';
-import { tenantCommand } from './commands/tenant.ts';
-import { trustCommand } from './commands/trust.ts';
-import { uninstallCommand } from './commands/uninstall.ts';
-import { versionCommand } from './commands/version.ts';
-import { volumeCommand } from './commands/volume.ts';
-import { webhookCommand } from './commands/webhook.ts';
 import { explain } from './output/failure.ts';
 import type { CliIo } from './output/io.ts';
 import { version } from './output/version.ts';
@@ -62,7 +27,54 @@ const meaning: Readonly<Record<number, string>> = {
 /** Taken out of the arguments before the command sees them, wherever it stands. */
 const verboseFlag = '--verbose';
 
-export function createProgram(io: CliIo): Command {
+/** In the order of the help. Each is loaded when it is asked for: a start spends most of its time on loading. */
+const commands: Readonly<Record<string, () => Promise<(io: CliIo) => Command>>> = {
+  broker: async () => (await import('./commands/broker.ts')).brokerCommand,
+  login: async () => (await import('./commands/login.ts')).loginCommand,
+  join: async () => (await import('./commands/join.ts')).joinCommand,
+  leave: async () => (await import('./commands/leave.ts')).leaveCommand,
+  label: async () => (await import('./commands/label.ts')).labelCommand,
+  'rotate-key': async () => (await import('./commands/rotate-key.ts')).rotateKeyCommand,
+  lock: async () => (await import('./commands/lock.ts')).lockCommand,
+  trust: async () => (await import('./commands/trust.ts')).trustCommand,
+  check: async () => (await import('./commands/check.ts')).checkCommand,
+  install: async () => (await import('./commands/install.ts')).installCommand,
+  uninstall: async () => (await import('./commands/uninstall.ts')).uninstallCommand,
+  peer: async () => (await import('./commands/peer.ts')).peerCommand,
+  unpeer: async () => (await import('./commands/peer.ts')).unpeerCommand,
+  network: async () => (await import('./commands/network.ts')).networkCommand,
+  generate: async () => (await import('./commands/generate.ts')).generateCommand,
+  delete: async () => (await import('./commands/generate.ts')).deleteCommand,
+  offload: async () => (await import('./commands/offload.ts')).offloadCommand,
+  unoffload: async () => (await import('./commands/offload.ts')).unoffloadCommand,
+  slice: async () => (await import('./commands/slice.ts')).sliceCommand,
+  volume: async () => (await import('./commands/volume.ts')).volumeCommand,
+  move: async () => (await import('./commands/move.ts')).moveCommand,
+  cordon: async () => (await import('./commands/cordon.ts')).cordonCommand,
+  uncordon: async () => (await import('./commands/cordon.ts')).uncordonCommand,
+  drain: async () => (await import('./commands/cordon.ts')).drainCommand,
+  status: async () => (await import('./commands/status.ts')).statusCommand,
+  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
+  'support-bundle': async () => (await import('./commands/support-bundle.ts')).supportBundleCommand,
+  get: async () => (await import('./commands/get.ts')).getCommand,
+  describe: async () => (await import('./commands/describe.ts')).describeCommand,
+  invite: async () => (await import('./commands/invite.ts')).inviteCommand,
+  redeem: async () => (await import('./commands/redeem.ts')).redeemCommand,
+  requests: async () => (await import('./commands/requests.ts')).requestsCommand,
+  directory: async () => (await import('./commands/directory.ts')).directoryCommand,
+  key: async () => (await import('./commands/key.ts')).keyCommand,
+  webhook: async () => (await import('./commands/webhook.ts')).webhookCommand,
+  'event-target': async () => (await import('./commands/event-target.ts')).eventTargetCommand,
+  member: async () => (await import('./commands/member.ts')).memberCommand,
+  tenant: async () => (await import('./commands/tenant.ts')).tenantCommand,
+  version: async () => (await import('./commands/version.ts')).versionCommand,
+  completion: async () => (await import('./commands/completion.ts')).completionCommand,
+};
+
+/** The whole tree; `only`: with this command alone, of those that there are. */
+export async function createProgram(io: CliIo, only?: string): Promise<Command> {
+  const wanted = Object.entries(commands).filter(([name]) => only === undefined || name === only);
+  const loaded = await Promise.all(wanted.map(([, load]) => load()));
   const program = new Command('isthmus')
     .description(
       'Kubernetes clusters lend each other capacity: a provider cluster appears in a consumer cluster as one more node.',
@@ -71,46 +83,6 @@ export function createProgram(io: CliIo): Command {
     .option(verboseFlag, 'with any command: show each request on stderr: method, address, status, time; no secrets')
     .helpCommand('help [command]', 'help about a command')
     .showHelpAfterError('(add --help for what is accepted)')
-    .addCommand(brokerCommand(io))
-    .addCommand(loginCommand(io))
-    .addCommand(joinCommand(io))
-    .addCommand(leaveCommand(io))
-    .addCommand(labelCommand(io))
-    .addCommand(rotateKeyCommand(io))
-    .addCommand(lockCommand(io))
-    .addCommand(trustCommand(io))
-    .addCommand(checkCommand(io))
-    .addCommand(installCommand(io))
-    .addCommand(uninstallCommand(io))
-    .addCommand(peerCommand(io))
-    .addCommand(unpeerCommand(io))
-    .addCommand(networkCommand(io))
-    .addCommand(generateCommand(io))
-    .addCommand(deleteCommand(io))
-    .addCommand(offloadCommand(io))
-    .addCommand(unoffloadCommand(io))
-    .addCommand(sliceCommand(io))
-    .addCommand(volumeCommand(io))
-    .addCommand(moveCommand(io))
-    .addCommand(cordonCommand(io))
-    .addCommand(uncordonCommand(io))
-    .addCommand(drainCommand(io))
-    .addCommand(statusCommand(io))
-    .addCommand(doctorCommand(io))
-    .addCommand(supportBundleCommand(io))
-    .addCommand(getCommand(io))
-    .addCommand(describeCommand(io))
-    .addCommand(inviteCommand(io))
-    .addCommand(redeemCommand(io))
-    .addCommand(requestsCommand(io))
-    .addCommand(directoryCommand(io))
-    .addCommand(keyCommand(io))
-    .addCommand(webhookCommand(io))
-    .addCommand(eventTargetCommand(io))
-    .addCommand(memberCommand(io))
-    .addCommand(tenantCommand(io))
-    .addCommand(versionCommand(io))
-    .addCommand(completionCommand(io))
     .addHelpText(
       'after',
       `
@@ -126,6 +98,7 @@ Without --kubeconfig, commands take KUBECONFIG, then ~/.kube/config, as kubectl 
 
 Exit codes: 0 done${exitCodes.map((exit) => `, ${exit} ${meaning[exit] ?? 'failed'}`).join('')}.`,
     );
+  for (const command of loaded) program.addCommand(command(io));
   program.hook('preAction', (_program, command) => settleKubeconfig(io, command));
   settle(program, io);
   return program;
@@ -143,6 +116,9 @@ function settle(command: Command, io: CliIo): void {
   for (const child of command.commands) settle(child, io);
 }
 
+/** Completion scripts are made of all commands. */
+const needsAlone = (name: string): boolean => Object.hasOwn(commands, name) && name !== 'completion';
+
 /** `args` without node and script. Never throws, never exits. */
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
   const over = new AbortController();
@@ -151,7 +127,9 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
     const end = args.includes('--') ? args.indexOf('--') : args.length;
     const own = args.filter((arg, at) => arg !== verboseFlag || at > end);
     if (own.length < args.length) showRequests(running);
-    await createProgram(running).parseAsync(own, { from: 'user' });
+    const [name = ''] = own;
+    const program = await createProgram(running, needsAlone(name) ? name : undefined);
+    await program.parseAsync(own, { from: 'user' });
     return 0;
   } catch (error) {
     // Commander has said it already.

@@ -5,7 +5,7 @@ import { capturedHelp } from './help-text.ts';
 import { createProgram } from './program.ts';
 import { cliReference } from './reference.ts';
 
-const program = createProgram(capturedIo({}));
+const program = await createProgram(capturedIo({}));
 const all = (command: Command): Command[] => [command, ...command.commands.flatMap(all)];
 
 test('docs/cli.md is what --help says', async () => {

@@ -20,8 +20,8 @@ test('many are shown', () => {
   expect(shown.length).toBeGreaterThan(15);
 });
 
-test.each(shown)('%s', (line) => {
-  let command: Command = createProgram(capturedIo({}));
+test.each(shown)('%s', async (line) => {
+  let command: Command = await createProgram(capturedIo({}));
   const [, ...words] = line.split(/\s+/);
   const flags = words.filter((word) => word.startsWith('--') && word !== '--help');
   for (const word of words) {

@@ -257,7 +257,7 @@ describe('concurrent executions', () => {
   });
 
   test('of long polls are bounded, and leave more than half of the account to everything else', () => {
-    const { paths } = JSON.parse(readFileSync(path.join(root, 'docs/reference/openapi.json'), 'utf8')) as {
+    const { paths } = JSON.parse(readFileSync(path.join(root, 'functions/api/openapi.json'), 'utf8')) as {
       readonly paths: Readonly<
         Record<string, Readonly<Record<string, { readonly parameters?: readonly { readonly name: string }[] }>>>
       >;

@@ -122,6 +122,18 @@ describe('pods', () => {
     ]);
   });
 
+  test('for Windows are refused in a Remote namespace, and stay home with a warning in a LocalAndRemote one', async () => {
+    const containers = [{ name: 'app', image: 'app' }];
+    const windows = (namespace: string) => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { namespace, name: 'windows' },
+      spec: { containers, os: { name: 'windows' } },
+    });
+    expect(await create(windows('away'))).toMatch(/is for Windows .* \(invalid_input\)/);
+    expect(await create(windows('both'))).toMatch(/Warning: .* stays on nodes of this cluster/);
+  });
+
   test('B044 of a LocalAndRemote namespace with a selector may also run on nodes that are not virtual', async () => {
     await offloaded('mixed', { clusterSelector: selector });
     expect(required(await createPod('mixed', 'web'))).toEqual([

@@ -44,6 +44,8 @@ export interface AdmissionDeps {
 
 export interface Admission {
   readonly port: number;
+  /** Resolves when the API server has been told for the first time to ask here. */
+  readonly registered: Promise<void>;
   /** Keeps certificate and registration in order until the signal aborts, then stops serving. The registration stays: `isthmus leave` and `uninstall` take it away. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -74,6 +76,10 @@ export async function startAdmission(deps: AdmissionDeps): Promise<Admission> {
     ...(deps.mayCall !== undefined && { mayCall: deps.mayCall }),
     ...(deps.onVerdict !== undefined && { onVerdict: deps.onVerdict }),
   });
+  let announce = (): void => undefined;
+  const registered = new Promise<void>((resolve) => {
+    announce = resolve;
+  });
   const url = callHost === undefined ? {} : { url: `https://${callHost}:${server.port}` };
 
   async function register(signal: AbortSignal) {
@@ -87,6 +93,7 @@ export async function startAdmission(deps: AdmissionDeps): Promise<Admission> {
     await api.apply(mutatingWebhookConfigurations, mutatingConfiguration(endpoint), options, signal);
     const validating = validatingConfiguration(endpoint, kindsRefusedToSome(policies.list()));
     await api.apply(validatingWebhookConfigurations, validating, options, signal);
+    announce();
     if (wanted.certificate !== serving.certificate || wanted.secretPath !== serving.secretPath) {
       // The bundle already trusts both certificates. After the grace period every API server has read it, so the server can present the new one.
       await clock.sleep(graceMs, signal);
@@ -117,6 +124,7 @@ export async function startAdmission(deps: AdmissionDeps): Promise<Admission> {
 
   return {
     port: server.port,
+    registered,
     async run(signal) {
       try {
         controller.enqueue(configurationName);

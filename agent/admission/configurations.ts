@@ -5,6 +5,7 @@ import { toBase64 } from '#agent/pki/pem.ts';
 import type { MutatingWebhookConfiguration, ValidatingWebhookConfiguration } from '#shared/domain/core-kinds.ts';
 import { admission, label } from '#shared/domain/liqo-keys.ts';
 import type { ReflectedKind } from '#shared/schema/isthmus/peering-policy.ts';
+import { defaultOptionsTemplate } from '#shared/schema/liqo/vk-options-template.ts';
 
 export const { configuration: configurationName, service: webhookService, label: webhookLabel } = admission;
 export const webhookPort = 9443;
@@ -31,7 +32,7 @@ interface Entry {
   readonly version: string;
   readonly resources: readonly string[];
   readonly operations: readonly Operation[];
-  /** Ignore only where the hook fills in what controllers cope without. */
+  /** Ignore only where the hook fills in, or refuses early, what controllers cope without. */
   readonly failurePolicy: FailurePolicy;
   /** Objects labelled `liqo.io/webhook-skip=true` pass. */
   readonly skippable: boolean;
@@ -101,6 +102,12 @@ const claims = {
   namespaceSelector: guestNamespaces,
   onlyIf: `request.operation == "CREATE" || !request.userInfo.username.startsWith("system:") || ${maybePeerAccount}`,
 } as const;
+
+/**
+ * An installation writes the default template while no agent answers yet: Helm and Argo CD make custom resources after the Deployment. Without these two fields
+ * nothing in it can be refused.
+ */
+const canBeRefused = `object.metadata.name != "${defaultOptionsTemplate}" || has(object.spec.reflectorsConfig) || has(object.spec.extraArgs)`;
 
 const mutating: readonly Entry[] = [
   {
@@ -190,6 +197,7 @@ const validating: readonly Entry[] = [
     name: 'vkoptionstemplate.validate.liqo.io',
     path: '/validate/vkoptionstemplates',
     resources: ['vkoptionstemplates'],
+    onlyIf: canBeRefused,
   },
   {
     ...usual,
@@ -312,6 +320,8 @@ const validating: readonly Entry[] = [
     name: 'network.validate.liqo.io',
     path: '/validate/networks',
     resources: ['networks'],
+    // Only administrators write them, an installation while no agent answers yet; IPAM refuses the same in the status.
+    failurePolicy: 'Ignore',
   },
   {
     ...usual,

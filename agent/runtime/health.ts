@@ -21,7 +21,7 @@ export async function startHealth({ port, host }: HealthOptions, signal: AbortSi
     if (path === '/healthz') return void response.end('ok\n');
     if (path === '/readyz') {
       response.statusCode = ready ? 200 : 503;
-      return void response.end(ready ? 'ok\n' : 'starting: the API server has not answered yet\n');
+      return void response.end(ready ? 'ok\n' : 'starting: the webhooks are not registered with the API server yet\n');
     }
     response.statusCode = 404;
     response.end('there is /healthz and /readyz\n');

@@ -3,7 +3,7 @@ import { cloudFunctions } from '#functions/catalogue.ts';
 import { idleCost } from '#infra/rules/idle-cost.ts';
 import { type BenchResult, thisMachine } from '../result.ts';
 import type { Reading } from './meter.ts';
-import { handlerMs, logBytesPerInvocation, tableRoundTripMs } from './meter.ts';
+import { handlerMs, logBytesPerInvocation, logBytesPerRequest, tableRoundTripMs } from './meter.ts';
 import { dollars, dollarsBy, prices } from './prices.ts';
 import { measureCost } from './scenarios.ts';
 
@@ -20,7 +20,7 @@ export async function run({
   const { stackDay, clusterDay, peeringDay, peeringSetUp, peeringTornDown, thousandWatchEvents } = readings;
   const schedules = cloudFunctions.filter(({ trigger }) => trigger.kind === 'schedule');
   log(
-    `${schedules.length} schedules; own time is taken as ${handlerMs} ms, a table round trip as ${tableRoundTripMs} ms, a log line of the platform as ${logBytesPerInvocation} bytes`,
+    `${schedules.length} schedules; own time is taken as ${handlerMs} ms, a table round trip as ${tableRoundTripMs} ms, the log of a request as ${logBytesPerRequest} bytes, of another invocation as ${logBytesPerInvocation}`,
   );
   for (const [name, reading] of Object.entries(readings)) log(describe(name, reading));
   const cluster = monthDays * dollars(clusterDay.units);
@@ -40,7 +40,11 @@ export async function run({
     value: cluster,
     samples: [cluster],
     phases: result,
-    raw: { readings, prices, assumptions: { handlerMs, tableRoundTripMs, logBytesPerInvocation, monthDays, standing } },
+    raw: {
+      readings,
+      prices,
+      assumptions: { handlerMs, tableRoundTripMs, logBytesPerInvocation, logBytesPerRequest, monthDays, standing },
+    },
     machine: thisMachine(root),
   };
 }

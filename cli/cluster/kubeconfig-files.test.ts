@@ -135,10 +135,10 @@ describe('a command', () => {
     expect(err).toContain('to do: name one with --kubeconfig FILE, or set KUBECONFIG');
   });
 
-  test('asks for a kubeconfig only where a second cluster is meant, or where its absence has a meaning', () => {
+  test('asks for a kubeconfig only where a second cluster is meant, or where its absence has a meaning', async () => {
     const mandatory: string[] = [];
     const unsettled: string[] = [];
-    const visit = (command: ReturnType<typeof createProgram>, names: readonly string[]): void => {
+    const visit = (command: Awaited<ReturnType<typeof createProgram>>, names: readonly string[]): void => {
       for (const option of command.options) {
         const line = [...names, option.long].join(' ');
         if (!/^kubeconfig of|side that is left/.test(option.description)) continue;
@@ -147,7 +147,7 @@ describe('a command', () => {
       }
       for (const child of command.commands) visit(child, [...names, child.name()]);
     };
-    visit(createProgram(capturedIo({})), []);
+    visit(await createProgram(capturedIo({})), []);
     expect(mandatory).toEqual(['network test --peer-kubeconfig', 'generate peering --provider']);
     expect(unsettled.sort()).toEqual(['leave --kubeconfig', 'unpeer --kubeconfig']);
   });

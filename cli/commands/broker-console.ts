@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { unpackedConsole } from '#cli/output/executable.ts';
 import { programFolder, sourceFolder } from '#cli/output/program-folder.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -10,6 +11,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 const buildMs = 120_000;
 
 export async function consoleFolder(): Promise<string> {
+  const unpacked = unpackedConsole();
+  if (unpacked !== undefined) return unpacked;
   const packed = path.join(programFolder, 'console');
   if (existsSync(path.join(packed, 'index.html'))) return packed;
   try {

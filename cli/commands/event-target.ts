@@ -4,28 +4,16 @@ import { withBroker } from '#cli/broker/with-broker.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import type { EventTarget, EventTargetDelivery } from '#shared/schema/api/event-targets.ts';
 import { collect } from './options.ts';
-import {
-  deleteCommand,
-  deliveriesCommand,
-  listCommand,
-  type Receiver,
-  replayCommand,
-  switchCommand,
-  testCommand,
-} from './receiver.ts';
+import { type Receiver, receiverCommands } from './receiver.ts';
 
-export const eventTargetCommand = (io: CliIo): Command =>
-  new Command('event-target')
+export function eventTargetCommand(io: CliIo): Command {
+  const command = new Command('event-target')
     .description('have events put into your own EventBridge bus or SQS queue; see docs/events.md')
     .addCommand(createCommand(io))
-    .addCommand(policiesCommand(io))
-    .addCommand(listCommand(io, targets))
-    .addCommand(deleteCommand(io, targets))
-    .addCommand(switchCommand(io, targets, 'enable'))
-    .addCommand(switchCommand(io, targets, 'disable'))
-    .addCommand(testCommand(io, targets))
-    .addCommand(deliveriesCommand(io, targets))
-    .addCommand(replayCommand(io, targets));
+    .addCommand(policiesCommand(io));
+  for (const one of receiverCommands(io, targets)) command.addCommand(one);
+  return command;
+}
 
 const idHelp = 'id of the event target, et_…';
 

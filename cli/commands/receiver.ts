@@ -54,9 +54,23 @@ export interface Receiver<R extends Shown, D extends Delivery> {
   ) => Promise<{ replayed: number; cursor?: string | undefined }>;
 }
 
+/** All but making one. */
+export const receiverCommands = <R extends Shown, D extends Delivery>(
+  io: CliIo,
+  receiver: Receiver<R, D>,
+): readonly Command[] => [
+  listCommand(io, receiver),
+  deleteCommand(io, receiver),
+  switchCommand(io, receiver, 'enable'),
+  switchCommand(io, receiver, 'disable'),
+  testCommand(io, receiver),
+  deliveriesCommand(io, receiver),
+  replayCommand(io, receiver),
+];
+
 const shortTypes = (type: string): string => type.replace('dev.isthmus.', '');
 
-export const listCommand = <R extends Shown, D extends Delivery>(io: CliIo, receiver: Receiver<R, D>): Command =>
+const listCommand = <R extends Shown, D extends Delivery>(io: CliIo, receiver: Receiver<R, D>): Command =>
   new Command('list')
     .description(receiver.listHelp)
     .addOption(outputOption())
@@ -85,7 +99,7 @@ function troubleOf({ disabledReason, failingSince }: Shown): string {
   return failingSince === undefined ? '' : `failing since ${failingSince}`;
 }
 
-export const deleteCommand = <R extends Shown, D extends Delivery>(io: CliIo, receiver: Receiver<R, D>): Command =>
+const deleteCommand = <R extends Shown, D extends Delivery>(io: CliIo, receiver: Receiver<R, D>): Command =>
   new Command('delete')
     .description(`delete ${receiver.article} ${receiver.noun}; what waits for it is dropped`)
     .argument('<id>', receiver.idHelp)
@@ -96,7 +110,7 @@ export const deleteCommand = <R extends Shown, D extends Delivery>(io: CliIo, re
       }),
     );
 
-export const switchCommand = <R extends Shown, D extends Delivery>(
+const switchCommand = <R extends Shown, D extends Delivery>(
   io: CliIo,
   receiver: Receiver<R, D>,
   word: 'enable' | 'disable',
@@ -117,7 +131,7 @@ export const switchCommand = <R extends Shown, D extends Delivery>(
 
 const testWaitSeconds = 15;
 
-export const testCommand = <R extends Shown, D extends Delivery>(io: CliIo, receiver: Receiver<R, D>): Command =>
+const testCommand = <R extends Shown, D extends Delivery>(io: CliIo, receiver: Receiver<R, D>): Command =>
   new Command('test')
     .description(`send a test event to ${receiver.article} ${receiver.noun} and say what came of it`)
     .argument('<id>', receiver.idHelp)
@@ -139,7 +153,7 @@ export const testCommand = <R extends Shown, D extends Delivery>(io: CliIo, rece
       }),
     );
 
-export const deliveriesCommand = <R extends Shown, D extends Delivery>(io: CliIo, receiver: Receiver<R, D>): Command =>
+const deliveriesCommand = <R extends Shown, D extends Delivery>(io: CliIo, receiver: Receiver<R, D>): Command =>
   new Command('deliveries')
     .description(`what was or will be sent to ${receiver.article} ${receiver.noun}, newest first`)
     .argument('<id>', receiver.idHelp)
@@ -166,7 +180,7 @@ export const deliveriesCommand = <R extends Shown, D extends Delivery>(io: CliIo
       }),
     );
 
-export const replayCommand = <R extends Shown, D extends Delivery>(io: CliIo, receiver: Receiver<R, D>): Command =>
+const replayCommand = <R extends Shown, D extends Delivery>(io: CliIo, receiver: Receiver<R, D>): Command =>
   new Command('replay')
     .description('send again: one delivery, or all dead letters')
     .argument('<id>', receiver.idHelp)

@@ -4,28 +4,16 @@ import { withBroker } from '#cli/broker/with-broker.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import type { Webhook, WebhookDelivery } from '#shared/schema/api/webhooks.ts';
 import { collect, lifetime } from './options.ts';
-import {
-  deleteCommand,
-  deliveriesCommand,
-  listCommand,
-  type Receiver,
-  replayCommand,
-  switchCommand,
-  testCommand,
-} from './receiver.ts';
+import { type Receiver, receiverCommands } from './receiver.ts';
 
-export const webhookCommand = (io: CliIo): Command =>
-  new Command('webhook')
+export function webhookCommand(io: CliIo): Command {
+  const command = new Command('webhook')
     .description('have events posted to a URL, signed; see docs/events.md')
     .addCommand(createCommand(io))
-    .addCommand(listCommand(io, webhooks))
-    .addCommand(deleteCommand(io, webhooks))
-    .addCommand(switchCommand(io, webhooks, 'enable'))
-    .addCommand(switchCommand(io, webhooks, 'disable'))
-    .addCommand(rotateCommand(io))
-    .addCommand(testCommand(io, webhooks))
-    .addCommand(deliveriesCommand(io, webhooks))
-    .addCommand(replayCommand(io, webhooks));
+    .addCommand(rotateCommand(io));
+  for (const one of receiverCommands(io, webhooks)) command.addCommand(one);
+  return command;
+}
 
 const idHelp = 'id of the webhook, wh_…';
 

@@ -46,10 +46,14 @@ export function eventOf(
   return { id: ids.next('ev'), stream: tenant, type, subject, at: clock.now(), data };
 }
 
-/** Changes that the broker makes by itself. */
-export const systemPrincipal = (tenant: string): Principal => ({
+/** Changes that the broker makes by itself; `requestId`: of the request that they follow from. */
+export const systemPrincipal = (tenant: string, requestId = ''): Principal => ({
   tenant,
   principal: 'system',
   from: 'broker',
-  requestId: '',
+  requestId,
 });
+
+/** For what remembers the request that it was made by. */
+export const traced = ({ requestId }: Pick<Principal, 'requestId'>): { readonly requestId?: string } =>
+  requestId === '' ? {} : { requestId };

@@ -26,6 +26,8 @@ export interface PeeringSpec {
   readonly nonce: string;
   readonly createdAt: number;
   readonly requestedBy: string;
+  /** Of the request that asked for this last: what the broker and the agents log about the peering names it. Absent: the broker itself did. */
+  readonly requestId?: string;
   /** The tenant's own words. Across tenants: in its own copy, and nowhere else. */
   readonly labels?: Labels;
   /** The `Peering` object in the consumer cluster that asks for this peering. */
@@ -117,6 +119,8 @@ export interface DesiredRecord extends DesiredContent {
   /** Present when the peer is of another tenant. */
   readonly peerTenant?: string;
   readonly revision: number;
+  /** As in the peering when this was written. */
+  readonly requestId?: string;
   /** The revision that first said `absent`. */
   readonly absentRevision?: number;
 }

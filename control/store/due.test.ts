@@ -120,7 +120,7 @@ test('what is due of two tenants, one after the other, is not read again for eac
   expect(asked).toBeLessThan(pages * 8);
 });
 
-test('everything due is looked at once, in whatever order that of several tenants lies, removed or not', async () => {
+test('everything due is looked at once, in any order of the items of several tenants, removed or not', async () => {
   const runs = fc.array(fc.record({ tenant: fc.nat(3), count: fc.integer({ min: 1, max: 1_500 }) }), { maxLength: 6 });
   await fc.assert(
     fc.asyncProperty(runs, fc.boolean(), async (all, removes) => {

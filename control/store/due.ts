@@ -108,8 +108,8 @@ async function sweepShard<T>(
   }
 
   /**
-   * A turn of every tenant, or of each of `only`, which have had one before. Answers with those whose turn was full and who may have more. What
-   * lies before the place that the next of `only` has come to is not read again.
+   * A turn of every tenant, or of each of `only`, which have had one before. Answers with the tenants whose turn was full: there may be more of
+   * theirs. Items before the place that the next of `only` has come to are not read again.
    */
   async function round(
     { from, to }: Range,

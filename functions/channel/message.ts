@@ -1,5 +1,6 @@
-/** WebSocket $default: the only thing an agent says on its doorbell is ping. */
+/** WebSocket $default: the only thing an agent says on its doorbell is ping. Only refused ones are logged: each of an idle agent would be as many lines as its reports. */
 import { compositionOf } from '#functions/runtime/composition.ts';
+import { requestMessage } from '#functions/runtime/request-log.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { AgentFrame } from '#shared/schema/protocol/agent-protocol.ts';
 import type { SocketFunction } from './socket.ts';
@@ -13,7 +14,7 @@ const parse = (text: string | undefined): unknown => {
 };
 
 export const handler: SocketFunction = async (event, context) => {
-  const { control, connections } = compositionOf(context);
+  const { control, connections, log } = compositionOf(context);
   const agent = await connections.agentOf(event.requestContext.connectionId);
   if (agent === undefined) return { statusCode: 410 };
   // A newer agent may say more; what is not understood is ignored.
@@ -25,6 +26,9 @@ export const handler: SocketFunction = async (event, context) => {
     await control.tenants.admit(tenant, 'events');
   } catch (error) {
     if (codeOf(error) !== 'rate_limited') throw error;
+    const { requestId, connectionId } = event.requestContext;
+    const facts = { requestId, connectionId, route: '$default', tenant, principal: agent.principal };
+    log.info(requestMessage, { ...facts, status: 429, code: 'rate_limited' });
     return { statusCode: 429 };
   }
   const news = await control.clusters.heard({

@@ -3,8 +3,10 @@ import { type IncomingMessage, type RequestListener, type ServerResponse, STATUS
 import type { Duplex } from 'node:stream';
 import type { APIGatewayProxyResultV2 } from 'aws-lambda';
 import type { Composition } from '#functions/runtime/composition.ts';
-import { problemResponse } from '#functions/runtime/problem.ts';
+import { appErrorOf, problemResponse } from '#functions/runtime/problem.ts';
+import { requestMessage } from '#functions/runtime/request-log.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { codes } from '#shared/errors/codes.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { fromGatewayResult, readBody, splitUrl, toGatewayEvent } from './gateway-event.ts';
 import type { Router } from './gateway-router.ts';
@@ -29,7 +31,7 @@ export function createHttpGateway(
 ): RequestListener {
   const answer = async (
     message: IncomingMessage,
-    requestId: string,
+    { requestId, from }: { readonly requestId: string; readonly from: string },
     isRoute: (routeKey: string) => void,
   ): Promise<APIGatewayProxyResultV2> => {
     const method = message.method ?? 'GET';
@@ -48,7 +50,7 @@ export function createHttpGateway(
         method,
         url,
         headers: message.headers,
-        sourceIp: proxies.clientOf(message),
+        sourceIp: from,
         body,
         requestId,
         receivedAt: composition.clock.now(),
@@ -61,12 +63,18 @@ export function createHttpGateway(
   return (message, response) => {
     const requestId = ids.next('req');
     const startedAt = composition.clock.now();
+    // While the connection is there: a client may be gone before its request is refused.
+    const from = proxies.clientOf(message);
     let routeKey = '';
-    answer(message, requestId, (found) => {
+    answer(message, { requestId, from }, (found) => {
       routeKey = found;
     })
       .catch((error: unknown) => {
         if (codeOf(error) === undefined) composition.log.error('request failed', error, { requestId });
+        const { code } = appErrorOf(error);
+        // No function saw it, hence none logged it. The path may be anything: it stays out.
+        const facts = { requestId, route: routeKey, from, status: codes[code].http, code };
+        composition.log.info(requestMessage, facts);
         return problemResponse(error, requestId);
       })
       .then((result) => {

@@ -5,6 +5,9 @@
 import type { RequestListener } from 'node:http';
 import { problemResponse } from '#functions/runtime/problem.ts';
 import { splitUrl } from './gateway-event.ts';
+import { sendResult } from './http-gateway.ts';
+
+const isJson = { 'content-type': 'application/json' };
 
 export const withReadiness =
   (otherwise: RequestListener, ready: () => Promise<void>): RequestListener =>
@@ -12,10 +15,7 @@ export const withReadiness =
     const asksThis = splitUrl(request.url ?? '').rawPath === '/ready' && ['GET', 'HEAD'].includes(request.method ?? '');
     if (!asksThis) return otherwise(request, response);
     ready().then(
-      () => response.writeHead(200, { 'content-type': 'application/json' }).end('{"status":"ready"}'),
-      (error: unknown) => {
-        const { statusCode = 503, headers, body } = problemResponse(error, '');
-        response.writeHead(statusCode, headers as Record<string, string>).end(body);
-      },
+      () => sendResult(response, request, { statusCode: 200, headers: isJson, body: '{"status":"ready"}' }),
+      (error: unknown) => sendResult(response, request, problemResponse(error, '')),
     );
   };

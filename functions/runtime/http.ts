@@ -125,7 +125,7 @@ export function http<
       control,
       clock,
       version,
-      untilChange: meteredWait(composition),
+      untilChange: meteredWait(composition, () => waited.add(event)),
       longestWaitSeconds,
       doorbellUrl,
       path: parsed(route.pathParameters, 'path', decodedPath(event.pathParameters)),
@@ -142,9 +142,9 @@ export function http<
 
   const stack = middy<APIGatewayProxyEventV2, APIGatewayProxyResultV2>({ timeoutEarlyInMillis: 500 })
     .use(problemDetails())
-    .use(requestLog(route))
+    .use(requestLog(route, (event) => ({ principal: principals.get(event), waited: waited.has(event) })))
     .before(async ({ event, context }) => {
-      principals.set(event, await principalOf(route as unknown as AnyRoute, event, context));
+      await admit(route as unknown as AnyRoute, event, context);
     });
   const handler = stack.handler(run as never) as unknown as (
     event: APIGatewayProxyEventV2,
@@ -166,9 +166,10 @@ export function http<
  * Waiting costs what asking again each second would cost: a request that waits holds a function, and looks at the store again. At the limit the wait
  * rejects, and the answer is the state as it is.
  */
-function meteredWait({ control, clock, untilChange }: Composition): Composition['untilChange'] {
+function meteredWait({ control, clock, untilChange }: Composition, onWait: () => void): Composition['untilChange'] {
   let paidUntil = clock.now() + paidWaitMs;
   return async (tenant, withinMs, signal) => {
+    if (withinMs > 0) onWait();
     if (withinMs > 0 && clock.now() >= paidUntil) {
       paidUntil = clock.now() + paidWaitMs;
       await control.tenants.admit(tenant, 'requests', signal);
@@ -188,33 +189,38 @@ const repeatable = <I>(input: I, repeat: Repeat): I => {
   };
 };
 
-/** From the authentication step to the work of the same event, without widening the event's own shape. */
+/** From the authentication step to the work and to the log of the same event, without widening the event's own shape. */
 const principals = new WeakMap<APIGatewayProxyEventV2, AnyPrincipal>();
+const waited = new WeakSet<APIGatewayProxyEventV2>();
 
-/** Authentication, rate limit of the tenant, authorization for this route: in that order, before any input is read. */
-async function principalOf(route: AnyRoute, event: APIGatewayProxyEventV2, context: Context): Promise<AnyPrincipal> {
+/** Authentication, rate limit of the tenant, authorization for this route: in that order, before any input is read. A request that is refused after the first has its tenant in the log. */
+async function admit(route: AnyRoute, event: APIGatewayProxyEventV2, context: Context): Promise<void> {
   const { control } = compositionOf(context);
   const { tenants } = control;
   switch (route.auth) {
     case 'none':
-      return {};
+      return;
     case 'key': {
       const caller = await authenticateMember(control, event.headers, originOf(event));
+      principals.set(event, { caller });
       noteStanding(event, await tenants.admit(caller.tenant, 'requests'));
       if (route.method !== 'GET') await tenants.mustBeActive(caller.tenant);
       if (route.permission !== undefined) mustHave(caller, route.permission);
-      return { caller };
+      return;
     }
     case 'operator':
-      return { operator: await authenticateOperator(control, event, originOf(event)) };
+      principals.set(event, { operator: await authenticateOperator(control, event, originOf(event)) });
+      return;
     case 'agent': {
       const agent = await authenticateAgent(control, signedRequestOf(event));
+      principals.set(event, { agent });
       await tenants.mustServe(agent.tenant);
       noteStanding(event, await tenants.admit(agent.tenant, 'events'));
-      return { agent };
+      return;
     }
     case 'enroll':
-      return { signed: signedRequestOf(event) };
+      principals.set(event, { signed: signedRequestOf(event) });
+      return;
   }
 }
 

@@ -1,22 +1,53 @@
-/** One log line per request: caller, route, outcome, duration. Bodies and credentials never. */
+/**
+ * The access log of the functions: one line for each request, with its tenant, caller, route, outcome and duration. Bodies, queries and credentials never.
+ * API Gateway's own access log has the same request ids and cannot know the tenant.
+ */
 import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
+import { codes } from '#shared/errors/codes.ts';
 import { compositionOf } from './composition.ts';
 import { appErrorOf } from './problem.ts';
-import type { AnyRoute } from './route.ts';
+import type { AnyPrincipal, AnyRoute } from './route.ts';
 
 type Middleware = MiddlewareObj<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>;
 
-export function requestLog(route: Pick<AnyRoute, 'method' | 'path'>): Middleware {
+/** The message by which queries, metric filters and people find these lines. */
+export const requestMessage = 'request';
+
+/** What became known of a request while it was handled. */
+export interface Known {
+  readonly principal?: AnyPrincipal | undefined;
+  /** A long poll: its duration says nothing about the broker. */
+  readonly waited: boolean;
+}
+
+/** `tenant` is absent for operators, and until the credentials are verified. */
+export function callerFields({ caller, agent, operator }: AnyPrincipal): {
+  readonly tenant?: string;
+  readonly principal?: string;
+} {
+  const { tenant, principal } = { tenant: undefined, principal: undefined, ...operator, ...agent, ...caller };
+  return { ...(tenant !== undefined && { tenant }), ...(principal !== undefined && { principal }) };
+}
+
+export function requestLog(
+  route: Pick<AnyRoute, 'method' | 'path' | 'auth'>,
+  known: (event: APIGatewayProxyEventV2) => Known,
+): Middleware {
   const startedAt = new WeakMap<object, number>();
+  // Probes of load balancers need no key: one line for each would bury the rest.
+  const level = route.auth === 'none' ? 'debug' : 'info';
   const write = (request: Parameters<NonNullable<Middleware['after']>>[0], outcome: Record<string, unknown>) => {
     const { clock, log } = compositionOf(request.context);
     const { requestId, http } = request.event.requestContext;
-    log.debug('request', {
+    const { principal = {}, waited } = known(request.event);
+    log[level](requestMessage, {
       requestId,
+      ...callerFields(principal),
       route: `${route.method} ${route.path}`,
       from: http.sourceIp,
       ms: clock.now() - (startedAt.get(request.event) ?? clock.now()),
+      ...(waited && { waited }),
       ...outcome,
     });
   };
@@ -25,6 +56,9 @@ export function requestLog(route: Pick<AnyRoute, 'method' | 'path'>): Middleware
       startedAt.set(event, compositionOf(context).clock.now());
     },
     after: (request) => write(request, { status: request.response?.statusCode }),
-    onError: (request) => write(request, { code: appErrorOf(request.error).code }),
+    onError: (request) => {
+      const { code } = appErrorOf(request.error);
+      write(request, { status: codes[code].http, code });
+    },
   };
 }

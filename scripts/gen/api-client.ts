@@ -152,7 +152,7 @@ export function apiClient(): string {
     .map((name) => `export interface ${name} ${typeText(document.components.schemas[name] ?? {}, 'received')}`);
   const table = operations.map(({ operationId, method, path: at }) => `${operationId}: ['${method}', '${at}'],`);
   return formatted(`/**
- * The REST API of the broker, typed: written by \`npm run gen\` from docs/reference/openapi.json. It imports nothing: take it along, and give
+ * The REST API of the broker, typed: written by \`npm run gen\` from functions/api/openapi.json. It imports nothing: take it along, and give
  * \`createBrokerApi\` what sends a request (cli/broker/broker-client.ts is an example with retries and problems).
  */
 

@@ -14,7 +14,7 @@ import { httpFunctionsJson, httpFunctionsPath } from './http-functions.ts';
 import { kindsPage } from './kinds-page.ts';
 import { metricsPage } from './metrics-page.ts';
 import { monitoringFiles } from './monitoring-files.ts';
-import { openApiJson, openApiPaths } from './open-api.ts';
+import { openApiJson, openApiPath } from './open-api.ts';
 
 /** Path in the repository to content. */
 export type Tree = ReadonlyMap<string, string>;
@@ -38,7 +38,7 @@ export function generatedTree(): Tree {
     [eventSchemasPath, eventSchemasJson()],
     [apiClientPath, apiClient()],
     [apiAnswersPath, apiAnswers()],
-    ...openApiPaths.map((file) => [file, openApi] as const),
+    [openApiPath, openApi],
   ]);
 }
 

@@ -93,7 +93,15 @@ describe('a release', () => {
     const out = path.join(scratch, 'out');
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const url = 'https://example.test/v';
-    const made = await release({ root: clone, cache: cacheDir(), out, url, key: privateKey, log: silent });
+    const made = await release({
+      root: clone,
+      cache: cacheDir(),
+      out,
+      url,
+      key: privateKey,
+      log: silent,
+      executables: [],
+    });
     const { version } = made;
     const bytes = (name: string): Buffer => readFileSync(path.join(out, name));
     expect(made.files).toEqual(

@@ -13,6 +13,7 @@ import { type TarEntry, writeTar } from '#shared/archive/tar.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { bundleCli, packCli } from './cli-package.ts';
 import { checksums, homebrewFormula, krewManifest, sha256 } from './documents.ts';
+import { buildExecutables, type System, systems } from './executables.ts';
 
 export interface ReleaseOptions {
   readonly root: string;
@@ -21,6 +22,8 @@ export interface ReleaseOptions {
   readonly out: string;
   /** Where the files will be published, without a slash at the end; without it, nothing is written for Homebrew and krew. */
   readonly url?: string;
+  /** Systems to make single executables for; all unless told. */
+  readonly executables?: readonly System[];
   /** Signs the checksums. */
   readonly key?: KeyObject;
   readonly log: (line: string) => void;
@@ -69,6 +72,12 @@ export async function release(options: ReleaseOptions): Promise<Released> {
   if (existsSync(path.join(root, 'charts', 'isthmus', 'Chart.yaml'))) {
     await archive(`isthmus-chart-${version}.tgz`, await chartEntries(root));
   } else log('charts/isthmus has no Chart.yaml: no chart');
+  const programs = await buildExecutables({ root, cache, log }, options.executables ?? systems);
+  for (const [system, content] of programs)
+    await archive(`isthmus-${version}-${system}.tar.gz`, [
+      { name: 'LICENSE', mode: 0o644, kind: 'file', content: license },
+      { name: system.startsWith('windows') ? 'isthmus.exe' : 'isthmus', mode: 0o755, kind: 'file', content },
+    ]);
   if (url !== undefined) {
     const about = { version, description, homepage: url };
     const at = (name: string) => ({ url: `${url}/${name}`, sha256: sha256(readFileSync(path.join(out, name))) });

@@ -31,6 +31,9 @@ export const testbedPackages: readonly DebianPackage[] = [
 /** For tests of the health checks for Argo CD; the demo needs none. */
 export const healthCheckPackages: readonly DebianPackage[] = [{ name: 'lua5.1', proof: 'lua5.1' }];
 
+/** For tests of the formula for Homebrew; the demo needs none. */
+export const formulaPackages: readonly DebianPackage[] = [{ name: 'ruby', proof: 'ruby' }];
+
 /** For tests of metrics; the demo needs none. */
 export const monitoringPackages: readonly DebianPackage[] = [{ name: 'prometheus', proof: 'promtool' }];
 

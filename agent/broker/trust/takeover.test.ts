@@ -106,6 +106,15 @@ describe('a key that was trusted on first use', () => {
     expect(rome.names()).toEqual([]);
   });
 
+  test('is taken back also where the broker names the same objects as those of another peer', async () => {
+    const rome = world(['FirstUse']);
+    await rome.tell(presented(wrong, 'pe_1'));
+    await rome.tell({ ...presented(wrong, 'pe_9'), peer: 'turin' });
+    await rome.agree({ fingerprint: right.fingerprint });
+    await rome.tell(presented(wrong, 'pe_1'));
+    expect(rome.names()).toEqual([]);
+  });
+
   test('gives way to the one that an administrator names: first all is taken back, then the words of the right one hold', async () => {
     const rome = world(['FirstUse']);
     await rome.tell(presented(wrong, 'pe_1'));

@@ -1,23 +1,32 @@
-// Ends with 1 while `isthmus uninstall` has not taken Isthmus out: the namespace goes last.
-import { readFileSync } from 'node:fs';
+// Ends with 1 while Isthmus is in use: hooks are registered, or objects would wait for an agent that helm takes away.
+import { ask } from './api.mjs';
 
-const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port, TOKEN_FILE: tokenFile } = process.env;
-const headers = { authorization: `Bearer ${readFileSync(tokenFile, 'utf8').trim()}` };
 const admission = '/apis/admissionregistration.k8s.io/v1';
-const wanted = {
-  'Namespace liqo': '/api/v1/namespaces/liqo',
-  'MutatingWebhookConfiguration isthmus-webhook': `${admission}/mutatingwebhookconfigurations/isthmus-webhook`,
-  'ValidatingWebhookConfiguration isthmus-webhook': `${admission}/validatingwebhookconfigurations/isthmus-webhook`,
-};
 const left = [];
-for (const [name, path] of Object.entries(wanted)) {
-  const { status } = await fetch(`https://${host.includes(':') ? `[${host}]` : host}:${port}${path}`, {
-    headers,
-    signal: AbortSignal.timeout(30_000),
-  });
-  if (status === 200) left.push(name);
-  else if (status !== 404) left.push(`${name} (the API server answers ${status})`);
+
+/** The items of a list; those of kinds that are not there are none. */
+async function listed(path) {
+  const { status, body } = await ask(path);
+  if (status === 200) return body.items;
+  if (status !== 404) left.push(`${path} (the API server answers ${status})`);
+  return [];
 }
+
+for (const kind of ['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration']) {
+  const { status } = await ask(`${admission}/${kind.toLowerCase()}s/isthmus-webhook`);
+  if (status === 200) left.push(`${kind} isthmus-webhook`);
+  else if (status !== 404) left.push(`${kind} isthmus-webhook (the API server answers ${status})`);
+}
+const ours = /(^|\.)(liqo\.io|isthmus\.dev)$/;
+for (const { spec } of await listed('/apis/apiextensions.k8s.io/v1/customresourcedefinitions')) {
+  if (!ours.test(spec.group)) continue;
+  const held = (await listed(`/apis/${spec.group}/${spec.versions[0].name}/${spec.names.plural}`)).filter(
+    ({ metadata }) => (metadata.finalizers ?? []).length > 0,
+  );
+  if (held.length > 0) left.push(`${held.length} ${spec.names.kind}`);
+}
+for (const { metadata } of await listed('/api/v1/namespaces?labelSelector=liqo.io/tenant-namespace'))
+  left.push(`Namespace ${metadata.name}`);
 if (left.length > 0) {
   console.error(
     `Isthmus is still in this cluster: ${left.join(', ')}. Run \`isthmus uninstall --kubeconfig FILE\` first (\`isthmus leave\` where it has joined a broker), then \`helm uninstall\` again.`,

@@ -41,8 +41,13 @@ export function createCoordinator(deps: CoordinatorDeps): Coordinator {
     const { ops, events, rings, dueAt } = planWrite(deps, loaded, result);
     if (ops.length === 0) return true;
     await store.transact(ops, events, signal);
+    const facts = { tenant, peering: id, ...(spec.requestId !== undefined && { requestId: spec.requestId }) };
     if (result.state.phase !== state.phase) {
-      log.info('peering moved', { tenant, peering: id, from: state.phase, to: result.state.phase });
+      log.info('peering moved', { ...facts, from: state.phase, to: result.state.phase });
+    }
+    for (const { type, status, reason, side } of result.state.conditions) {
+      if (state.conditions.some((before) => before.type === type && before.status === status)) continue;
+      log.info('condition of a peering changed', { ...facts, condition: type, status, reason, side });
     }
     for (const { revision, ...cluster } of rings) channel.ring(cluster, revision);
     if (dueAt !== undefined) deps.onDue?.(dueAt);

@@ -72,7 +72,7 @@ export function planWrite(deps: Planner, loaded: LoadedPeering, result: Reconcil
       own,
       ...changed,
       ...notified.map((of) =>
-        auditOp(deps, systemPrincipal(of), {
+        auditOp(deps, systemPrincipal(of, spec.requestId), {
           action: 'peering.phase',
           subject,
           before: { phase: before.phase },
@@ -119,6 +119,7 @@ function planSide(
     peer: spec[otherRole(role)],
     ...(spec.across ? { peerTenant: spec.across[otherRole(role)] } : {}),
     revision: ring.revision,
+    ...(spec.requestId === undefined ? {} : { requestId: spec.requestId }),
     state: content.state,
     peerDead: content.peerDead,
     objects: content.objects,

@@ -2,6 +2,7 @@
 import { sameJson } from '#shared/domain/json-equality.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Principal } from '../../access/caller.ts';
+import { traced } from '../../audit/record.ts';
 import type { Capacity } from '../../limits/capacity.ts';
 import type { ClusterRecord } from '../../model/cluster.ts';
 import type { CrossTenant, PeerOfCluster } from '../../model/cross-tenant.ts';
@@ -150,7 +151,16 @@ export async function planCrossTenant(
   const names = await claimNames(deps.store, { ...terms, id, across, asking }, signal);
   const by = asking === across.consumer ? actor.principal : `tenant/${asking}`;
   const network = settleNetwork(undefined, undefined, partiesOf(across, consumer.value, provider.value));
-  const spec: PeeringSpec = { id, ...terms, network, nonce: newNonce(deps), createdAt, requestedBy: by, across };
+  const spec: PeeringSpec = {
+    id,
+    ...terms,
+    network,
+    nonce: newNonce(deps),
+    createdAt,
+    requestedBy: by,
+    ...traced(actor),
+    across,
+  };
   const record: PeeringRecord = { spec, state: initialState };
   const home = across.provider;
   const about = { subject: `peering/${id}`, data: { ...terms, network } };
@@ -222,7 +232,7 @@ export async function changeCrossTenant(
   if (sameJson(before, terms)) return { id: spec.id, created: false };
   mustBeWithin(across.grant, terms);
   mustSuit(provider.value, { who: actor, across, terms });
-  const record: PeeringRecord = { spec: { ...spec, ...terms }, state };
+  const record: PeeringRecord = { spec: { ...spec, ...terms, ...traced(actor) }, state };
   const about = { subject: `peering/${spec.id}`, data: { ...terms } };
   const tenants = tenantsOf(actor.tenant, spec);
   await store.transact(

@@ -2,7 +2,7 @@
 import { sameJson } from '#shared/domain/json-equality.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Principal } from '../../access/caller.ts';
-import { auditOp, eventOf } from '../../audit/record.ts';
+import { auditOp, eventOf, traced } from '../../audit/record.ts';
 import type { Capacity } from '../../limits/capacity.ts';
 import type { ClusterRecord } from '../../model/cluster.ts';
 import type { Coordinator } from '../../model/coordinator.ts';
@@ -159,6 +159,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
       nonce: newNonce(deps),
       createdAt: now,
       requestedBy: actor.principal,
+      ...traced(actor),
       ...(labelled ? { labels } : {}),
       ...(ask ? { ask } : {}),
     };
@@ -242,7 +243,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     const sameAsk = ask === undefined || sameJson(spec.ask, ask);
     if (sameTerms && sameAsk) return { id: spec.id, created: false };
     if (!sameTerms) validateRequest(actor.tenant, terms, { ask, consumer, provider }, state.consentedAt !== undefined);
-    const next: PeeringSpec = { ...spec, ...terms, ...(ask ? { ask } : {}) };
+    const next: PeeringSpec = { ...spec, ...terms, ...traced(actor), ...(ask ? { ask } : {}) };
     const subject = `peering/${spec.id}`;
     await store.transact(
       [

@@ -1,6 +1,7 @@
 /** Asking for the end of a peering, and for one that does not wait for a cluster that is gone. */
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Principal } from '../../access/caller.ts';
+import { traced } from '../../audit/record.ts';
 import type { ControlDeps } from '../../model/deps.ts';
 import type { PeeringRecord, PeeringSpec, SideInput } from '../../model/peering-records.ts';
 import type { UnpeerOptions } from '../../model/peering-requests.ts';
@@ -45,6 +46,7 @@ export async function requestUnpeer(
   const now = clock.now();
   const next: PeeringSpec = {
     ...spec,
+    ...traced(actor),
     ...(requested ? {} : { unpeerRequestedAt: now, ...(side ? { unpeerRequestedBy: side } : {}) }),
     ...(mustForce ? { forcedAt: now } : {}),
   };

@@ -1,5 +1,5 @@
 /** What the real helm makes of the chart, against what `isthmus install` applies. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
@@ -128,6 +128,36 @@ describe('the chart', () => {
       { numRuns: countOf(150, 12) },
     );
   }, 600_000);
+
+  test('looks nothing up and generates nothing, so that Argo CD and Flux see no drift', () => {
+    const folder = path.join(chart, 'templates');
+    const drifting =
+      /\b(lookup|gen(CA|SelfSignedCert|SignedCert|PrivateKey)\w*|rand(Alpha|AlphaNum|Ascii|Bytes|Int|Numeric)|uuidv4|now|htpasswd|bcrypt|derivePassword|encryptAES|getHostByName)\b/;
+    const actions = readdirSync(folder).flatMap((name) =>
+      [...readFileSync(path.join(folder, name), 'utf8').matchAll(/\{\{(?!- \/\*).*?\}\}/gs)].map(
+        ([text]) => `${name}: ${text}`,
+      ),
+    );
+    expect(actions.length).toBeGreaterThan(100);
+    expect(actions.filter((action) => drifting.test(action.replaceAll(/"(\\.|[^"\\])*"/g, '""')))).toEqual([]);
+  });
+
+  test('runs its hooks on Linux nodes, without rights of root', async () => {
+    const { stdout } = await template({ ...required, network: ranges });
+    const jobs = yaml
+      .parseAllDocuments(stdout)
+      .map((document) => document.toJSON() as KubeObject & { spec: { template: { spec: unknown } } })
+      .filter((one) => one?.kind === 'Job');
+    expect(jobs.map(({ metadata }) => metadata.name).sort()).toEqual(
+      ['before-delete', 'definitions', 'works'].map((name) => `isthmus-${name}`),
+    );
+    for (const { spec } of jobs)
+      expect(spec.template.spec).toMatchObject({
+        nodeSelector: { 'kubernetes.io/os': 'linux' },
+        securityContext: { runAsNonRoot: true },
+        containers: [{ securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } } }],
+      });
+  });
 
   test('has nothing that lint complains of', async () => {
     writeFileSync(file, JSON.stringify({ ...required, network: ranges }));

@@ -266,6 +266,11 @@ export const DesiredSet = z.object({
   peerTenant: z.string().optional(),
   /** Monotonic within the cluster: the revision of the write that produced this set. */
   revision: z.int().min(1),
+  requestId: z
+    .string()
+    .max(100)
+    .optional()
+    .describe('Of the request at the broker that this follows from, for the log. Absent: the broker itself did it.'),
   /** `absent`: remove everything of this peering, then report an empty observed set. */
   state: z.enum(['present', 'absent']),
   /**

@@ -8,6 +8,7 @@ import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
 import { openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import { closeDoor, turnedAway } from '../brokerless/wall.ts';
 import { consumer, createStage, isRunning, patience, provider, type Stage } from '../world/stage.ts';
 import { container, pod } from '../world/workloads.ts';
 
@@ -15,15 +16,6 @@ const place = { root: repositoryRoot, dir: process.env.ISTHMUS_BED ?? path.join(
 const patient = { ...patience, withinMs: 240_000 };
 vi.setConfig({ testTimeout: 400_000, hookTimeout: 180_000 });
 let stage: Stage;
-
-/** Packets that the wall has turned away so far. */
-async function turnedAway(): Promise<number> {
-  const [node] = stage.world.cluster(provider).nodes;
-  const text = (await node?.exec('nft', ['list', 'table', 'inet', 'wall'])) ?? '';
-  const [, packets] = /counter packets (\d+)/.exec(text) ?? [];
-  if (packets === undefined) throw new Error(`the wall is not there: ${text}`);
-  return Number(packets);
-}
 
 // In this order: each test finds what the ones before it left.
 inOrder('file');
@@ -36,17 +28,7 @@ beforeAll(async () => {
   });
   await Promise.all([clusters.join(consumer), clusters.join(provider)]);
   stage = await createStage(clusters);
-  const callers = clusters.cluster(consumer).nodes.map(({ ip }) => ip);
-  const { port } = new URL(clusters.cluster(provider).apiServerUrl);
-  for (const node of clusters.cluster(provider).nodes) {
-    const rule = `ip saddr { ${callers.join(', ')} } tcp dport ${port} counter drop`;
-    for (const line of [
-      'add table inet wall',
-      'add chain inet wall input { type filter hook prerouting priority -350 ; }',
-      `add rule inet wall input ${rule}`,
-    ])
-      await node.exec('nft', [line]);
-  }
+  await closeDoor(stage);
 }, 900_000);
 afterAll(async () => {
   await removeProductClusters(place);
@@ -106,7 +88,7 @@ test('pods run there, with logs and exec, and not one packet asked at the closed
   );
   expect(exec.stdout).toBe('from afar');
   expect((await stage.kubectl(consumer, ['-n', 'abroad', 'logs', 'parrot'])).code).toBe(0);
-  expect(await turnedAway()).toBe(0);
+  expect(await turnedAway(stage)).toBe(0);
   await stage.deleteNamespaces(consumer, 'abroad');
 });
 

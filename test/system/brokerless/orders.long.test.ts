@@ -1,6 +1,6 @@
 /**
- * More orders of the same manifests than `npm test` has, certificates that end during a separation, and peerings made and ended in mixed ways on
- * clusters that no broker knew at first.
+ * More orders of the same manifests than `npm test` has, certificates that end during a separation, peerings made and ended in mixed ways on
+ * clusters that no broker knew at first, and a provider that signs no certificates.
  */
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -11,6 +11,7 @@ import type { Traces } from '../rounds/traces.ts';
 import { type Ground, openGround } from './ground.ts';
 import { applyGuide, deleteGuide } from './guide.ts';
 import { separation } from './separation.ts';
+import { tokens } from './tokens.ts';
 
 const dir = process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', 'brokerless-orders');
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
@@ -55,3 +56,5 @@ describe('clusters that join a broker later', () => {
     expect(new Set(rounds.map(({ made }) => made)).size).toBe(4);
   }, 400_000);
 });
+
+tokens(() => ground);

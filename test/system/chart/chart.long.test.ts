@@ -58,6 +58,29 @@ describe('a release of the chart on real nodes', () => {
     expect(await configurations()).toHaveLength(2);
   });
 
+  test('works, as `helm test` finds out', async () => {
+    const { code, stderr } = await helm('test', 'isthmus', '--timeout', '120s');
+    expect(code, stderr).toBe(0);
+  });
+
+  test('is upgraded to an image that no node can get: with --atomic the agent before is not touched', async () => {
+    const before = fixture.ownPids('rome').agent;
+    const flags = ['--reuse-values', '--set', 'image=isthmus.test/absent:1', '--atomic', '--timeout', '40s'];
+    const { code, stderr } = await helm('upgrade', 'isthmus', chart, ...flags);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('has been rolled back due to atomic being set')]);
+    expect(fixture.ownPids('rome').agent).toEqual(before);
+  });
+
+  test('is upgraded after that, and nothing of the failed upgrade is left', async () => {
+    const flags = ['--values', values, '--set', 'sharePercent=70', '--wait', '--timeout', '120s'];
+    const { code, stderr } = await helm('upgrade', 'isthmus', chart, ...flags);
+    expect(code, stderr).toBe(0);
+    const share = ['get', 'peeringpolicy', 'default', '-o', 'jsonpath={.spec.asProvider.sharePercent}'];
+    expect(await kubectl(...share)).toBe('70');
+    const jobs = await kubectl('get', 'jobs,configmaps', '--namespace', 'default', '-o', 'name');
+    expect(jobs.split('\n').filter((line) => line.includes('isthmus'))).toEqual([]);
+  });
+
   test('is not uninstalled under its agent, and the log of the hook says what to do', async () => {
     const { code, stderr } = await helm('uninstall', 'isthmus', '--timeout', '120s');
     expect([code, stderr]).toEqual([1, expect.stringContaining('job isthmus-before-delete failed')]);

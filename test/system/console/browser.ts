@@ -1,14 +1,37 @@
 /** Debian's Chromium for tests of the console: pages that fail a test on an error in the script, a breach of the policy or a foreign request. */
 
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import axe from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { openBrowserNetwork } from './browser-network.ts';
 
-export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    args: ['--no-sandbox', '--force-color-profile=srgb', '--disable-breakpad', '--disable-crash-reporter'],
+export async function openBrowser(): Promise<Browser> {
+  const network = await openBrowserNetwork();
+  const dir = await mkdtemp(path.join(tmpdir(), 'isthmus-browser-'));
+  const executablePath = path.join(dir, 'chromium');
+  await writeFile(executablePath, `#!/bin/sh\nexec ${network.command.join(' ')} /usr/bin/chromium "$@"\n`, {
+    mode: 0o755,
   });
+  const left = async (): Promise<void> => {
+    network.close();
+    await rm(dir, { recursive: true, force: true });
+  };
+  try {
+    const browser = await chromium.launch({
+      executablePath,
+      proxy: { server: network.proxy },
+      args: ['--no-sandbox', '--force-color-profile=srgb', '--disable-breakpad', '--disable-crash-reporter'],
+    });
+    browser.on('disconnected', () => void left());
+    return browser;
+  } catch (error) {
+    await left();
+    throw error;
+  }
+}
 
 export interface Visit {
   readonly page: Page;

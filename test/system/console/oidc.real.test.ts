@@ -122,7 +122,7 @@ test('an answer of a provider that this page did not ask for is not used', async
 test('the page may ask the provider that its address names, and only that one', async () => {
   const { page, close } = await visit(browser, { url: console.url });
   const policyOf = async (query: string): Promise<string> =>
-    (await page.request.get(`${console.url}/${query}`)).headers()['content-security-policy'] ?? '';
+    (await page.goto(`${console.url}/${query}`))?.headers()['content-security-policy'] ?? '';
   expect(await policyOf('')).toContain("connect-src 'self';");
   expect(await policyOf(`?issuer=${encodeURIComponent('https://id.example.com/realms/one')}`)).toContain(
     "connect-src 'self' https://id.example.com;",

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DesiredState } from '#agent/broker/sync/apply-desired.ts';
 import { createDesiredState } from '#agent/broker/sync/apply-desired.ts';
 import { brokerCaches } from '#agent/broker/sync/watched-objects.ts';
+import { claimant, presented } from '#agent/broker/testing/claimants.ts';
 import {
   anyLie,
   factsOf,
@@ -190,3 +191,58 @@ test('the peer that was agreed to still gets through, and no other was ever spok
   for (const text of servers) expect(text).not.toContain('127.0.0.1');
   expect(visits).toBe(0);
 }, 120_000);
+
+test('a first key that an administrator contradicts loses its credential, its link and its namespace, and the right one takes its place', async () => {
+  const { api } = pair.consumer;
+  const as = (set: Omit<DesiredSet, 'revision'>) => ({ ...set, peering: 'pe_first' });
+  await tell({ ...truth('pe_honest'), state: 'absent', objects: [] });
+  await eventually(
+    'the end of the honest peering',
+    async () => {
+      await sets.reconcile('pe_honest', signal);
+      return (await api.get(namespaces, { name: 'liqo-tenant-milan' })) === undefined;
+    },
+    { withinMs: 60_000, everyMs: 500 },
+  );
+  await api.delete(trustedPeers, { name: 'milan' });
+  const policy = await api.get(peeringPolicies, { name: 'default' });
+  await api.update(peeringPolicies, {
+    ...policy,
+    spec: { ...policy?.spec, trust: { firstKey: ['FirstUse'] } },
+  } as PeeringPolicy);
+  const [wrong, right] = [claimant(21), claimant(22)];
+  const identity = () => api.get(identities, { namespace: 'liqo-tenant-milan', name: 'controlplane-milan' });
+  const server = async () => (await identity())?.spec.authParams.apiServer;
+  await eventually(
+    'the words of the wrong one',
+    async () => {
+      await tell(as(presented(wrong, 'pe_first')));
+      return (await server()) === wrong.facts.apiServer;
+    },
+    { withinMs: 60_000, everyMs: 500 },
+  );
+  const before = (await identity())?.metadata.uid;
+  await api.mergePatch(trustedPeers, { name: 'milan' }, { spec: { fingerprint: right.fingerprint } });
+  await eventually(
+    'all of it to be taken back, while the broker goes on with the wrong one',
+    async () => {
+      await tell(as(presented(wrong, 'pe_first')));
+      return (await api.get(namespaces, { name: 'liqo-tenant-milan' })) === undefined;
+    },
+    { withinMs: 60_000, everyMs: 500 },
+  );
+  expect(await identity()).toBeUndefined();
+  const { status } = (await api.get(trustedPeers, { name: 'milan' })) ?? {};
+  expect(status).toMatchObject({ revoked: [wrong.fingerprint] });
+  expect(status?.conditions).toMatchObject([{ type: 'AsConsumer', status: 'False', reason: 'PeerKeyRefused' }]);
+  await eventually(
+    'the words of the right one',
+    async () => {
+      await tell(as(presented(right, 'pe_first')));
+      return (await server()) === right.facts.apiServer;
+    },
+    { withinMs: 60_000, everyMs: 500 },
+  );
+  expect((await identity())?.metadata.uid).not.toBe(before);
+  expect((await api.get(trustedPeers, { name: 'milan' }))?.status).toMatchObject({ trustedBy: 'Object' });
+}, 240_000);

@@ -5,6 +5,8 @@ import { capturedIo } from '#cli/captured-io.ts';
 import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { type InstallOptions, install } from '#cli/commands/install.ts';
 import { uninstall } from '#cli/commands/uninstall.ts';
+import { typeOf } from '#cli/install/apply.ts';
+import { objectsOfAgent } from '#cli/install/manifests.ts';
 import { removeIsthmus } from '#cli/install/remove.ts';
 import { createProgress } from '#cli/output/progress.ts';
 import {
@@ -220,6 +222,39 @@ describe('webhooks of an agent that is gone', () => {
       1,
     );
   }, 240_000);
+
+  test('refuse nothing that an installation writes: Helm and Argo CD write custom resources after the agent', async () => {
+    await removed(false);
+    await cluster.makeNamespace('liqo');
+    await leaveBehindWebhooks();
+    const written = objectsOfAgent({
+      clusterId: 'rome',
+      image: 'isthmus.test/agent',
+      apiServerUrl: cluster.server.url,
+      replicas: 1,
+      metrics: 'open',
+      platform: { webhookPort: 10250, virtualNodeLabels: { zone: 'far' } },
+      network: {
+        ranges: {
+          podCidrs: ['10.200.0.0/16'],
+          serviceCidr: '10.96.0.0/12',
+          externalCidr: '10.70.0.0/16',
+          internalCidr: '10.80.0.0/16',
+          reservedSubnets: ['192.0.2.0/24'],
+          fixed: { external: true, internal: true },
+        },
+      },
+    });
+    const refusals = await Promise.all(
+      written.map((object) =>
+        cluster.api.apply(typeOf(object), object, { fieldManager: 'helm', dryRun: true }).then(
+          () => [],
+          (error: Error) => [`${object.kind} ${object.metadata.name}: ${error.message}`],
+        ),
+      ),
+    );
+    expect(refusals.flat()).toEqual([]);
+  }, 120_000);
 
   test('are removed by uninstall', async () => {
     await removed(true);

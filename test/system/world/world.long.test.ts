@@ -1,5 +1,5 @@
 /**
- * What `npm test` leaves out of the whole product on two real clusters, because it waits for minutes: a cut of 30 s, a provider that is dead when its
+ * What `npm test` leaves out of the whole product on two real clusters, because it waits for minutes: updates that are taken back, a cut of 30 s, a provider that is dead when its
  * peering ends, and agents that are killed, in as many lives as `ISTHMUS_ROUNDS` says. `ISTHMUS_SEED` draws the same moments again.
  */
 import path from 'node:path';
@@ -10,6 +10,7 @@ import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { cutOffProvider } from './scenarios/cut-off.ts';
 import { deadProvider } from './scenarios/dead-provider.ts';
 import { killedAgents } from './scenarios/killed-agents.ts';
+import { takenBackUpdates } from './scenarios/taken-back.ts';
 import { createStage, type Stage } from './stage.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'long-world') };
@@ -34,6 +35,7 @@ afterAll(async () => {
 
 // In this order: each scenario finds what the ones before it left.
 inOrder('file');
+takenBackUpdates(onStage);
 cutOffProvider(onStage);
 deadProvider(onStage);
 killedAgents(onStage, lives);

@@ -5,7 +5,7 @@ import type { PatchOperation } from '#agent/admission/review.ts';
 import type { PersistentVolumeClaim, StorageClass } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { matchesTerms, type NodeFacts, type NodeSelectorTerm } from '#shared/domain/node-selector.ts';
-import { type Claims, imposedTerms, podPatch } from './pod.ts';
+import { type Claims, imposedTerms, podPatch, windowsProblem } from './pod.ts';
 import { judge } from './pod-claims.ts';
 
 type Tree = Record<string, unknown>;
@@ -177,5 +177,34 @@ describe('a pod with claims', () => {
     },
   ])('are judged by class, volume and annotation: $are', ({ of, are }) => {
     expect(judge(of, [virtualClass, disk])).toEqual(are);
+  });
+});
+
+describe('a pod for Windows', () => {
+  const containers = [{ name: 'app', image: 'app' }];
+  const pods = [{ os: { name: 'windows' } }, { nodeSelector: { 'kubernetes.io/os': 'windows' } }].map(
+    (spec): Pod => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'w' }, spec: { containers, ...spec } }),
+  );
+
+  test.each(pods)('stays on real nodes where it may, with a warning: $spec', (pod) => {
+    const policy = { podOffloadingStrategy: 'LocalAndRemote' } as const;
+    const terms = patched(pod, podPatch(pod, policy)).spec?.affinity?.nodeAffinity
+      ?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+    expect(terms).toEqual([
+      { matchExpressions: [{ key: 'liqo.io/type', operator: 'NotIn', values: ['virtual-node'] }] },
+    ]);
+    expect(windowsProblem(pod, policy).warning).toMatch(/is for Windows .* stays on nodes of this cluster/);
+  });
+
+  test.each(pods)('is refused where it would have to run at a provider: $spec', (pod) => {
+    const { refusal } = windowsProblem(pod, { podOffloadingStrategy: 'Remote' });
+    expect(refusal).toMatch(/accepted here with the strategies LocalAndRemote and Local/);
+  });
+
+  test('of a Local namespace is as it was, and other pods have no such problem', () => {
+    const [pod] = pods as [Pod];
+    expect(windowsProblem(pod, { podOffloadingStrategy: 'Local' })).toEqual({});
+    const linux = { ...pod, spec: { containers, os: { name: 'linux' } } } as Pod;
+    expect(windowsProblem(linux, { podOffloadingStrategy: 'Remote' })).toEqual({});
   });
 });

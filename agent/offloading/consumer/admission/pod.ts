@@ -54,12 +54,25 @@ const noClaims: Claims = { movable: true, open: false, moving: false };
 /** Virtual nodes say so themselves; others do not have the label. */
 const hasStorage = { key: label.storageAvailable, operator: 'NotIn', values: ['false'] };
 
+/** As the pod says itself; where it says nothing, it is for Linux. */
+const isForWindows = ({ spec }: Pod): boolean =>
+  spec?.os?.name === 'windows' || spec?.nodeSelector?.['kubernetes.io/os'] === 'windows';
+
+/** Providers run pods for Linux. What is said about one that is not: `refusal` where it has to run there, `warning` where it stays here. */
+export function windowsProblem(pod: Pod, { podOffloadingStrategy }: Policy): { refusal?: string; warning?: string } {
+  if (!isForWindows(pod) || podOffloadingStrategy === 'Local') return {};
+  const what = 'the pod is for Windows (spec.os.name or its node selector), and pods of virtual nodes are for Linux';
+  return podOffloadingStrategy === 'Remote'
+    ? { refusal: `${what}: accepted here with the strategies LocalAndRemote and Local of the namespace's offloading` }
+    : { warning: `${what}: it stays on nodes of this cluster` };
+}
+
 /** The smallest patch: nothing that the pod has is written again, so no field can be lost. */
 export function podPatch(pod: Pod, policy: Policy, claims: Claims = noClaims): PatchOperation[] {
   const { podOffloadingStrategy: strategy } = policy;
   if (strategy === 'Local' || pod.spec?.runtimeClassName === ownRuntimeClass) return [];
   // The scheduler does not know that such volumes cannot be reached from there.
-  if (strategy === 'LocalAndRemote' && !claims.movable)
+  if (strategy === 'LocalAndRemote' && (!claims.movable || isForWindows(pod)))
     return affinityPatch(pod, [{ matchExpressions: [isNotVirtual] }]);
   const imposed = imposedTerms(policy);
   const storage = claims.open && claims.movable ? [{ matchExpressions: [hasStorage] }] : [];

@@ -1,8 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
-import { systemIds } from '#agent/runtime/ids.ts';
 import { nodes, pods, secrets, services } from '#shared/domain/core-kinds.ts';
-import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
@@ -20,35 +17,20 @@ import {
   startOwnOffloadingClusters,
   tenantNamespace,
 } from '#test/harness/offloading-clusters.ts';
-import { createVirtualNodeController } from './controller.ts';
+import { type Running, startConsumer } from '#test/harness/reflection-clusters.ts';
 
 const patient = { withinMs: 60_000 };
 let world: OffloadingClusters<TestApiServer>;
-let agent: { readonly stop: AbortController; readonly ended: Promise<void> };
+let agent: Running;
 
 beforeAll(async () => {
   world = await startOwnOffloadingClusters(['demo']);
 }, 900_000);
 afterAll(async () => await world?.stop());
 
-function startAgent(): typeof agent {
-  const stop = new AbortController();
-  const deps = { clock: systemClock, log: silentLog };
-  const controller = createVirtualNodeController({
-    ...deps,
-    cluster: world.consumer,
-    clusterId: 'cons',
-    ids: systemIds,
-    podIp: '127.0.0.1',
-    kubeletPortBase: 12_250,
-    systemNamespace: 'liqo',
-    connectPeer: createConnectCluster(deps),
-  });
-  return { stop, ended: controller.run(stop.signal) };
-}
+const startAgent = (): Running => startConsumer(world, { kubeletPortBase: 12_250 });
 async function restartAgent(): Promise<void> {
-  agent.stop.abort();
-  await agent.ended;
+  await agent.stop();
   agent = startAgent();
 }
 
@@ -60,8 +42,7 @@ afterEach(async () => {
   await world.servers.provider.start();
   for (const { metadata } of await api.list(virtualNodes)) await remove(metadata.name);
   await eventually('all VirtualNodes gone', async () => (await api.list(virtualNodes)).length === 0, patient);
-  agent.stop.abort();
-  await agent.ended;
+  await agent.stop();
 });
 
 const api = () => world.consumer.api;

@@ -1,10 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
-import { systemIds } from '#agent/runtime/ids.ts';
 import { certificateSigningRequests, coreEvents, leases, nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
-import { silentLog } from '#shared/ports/log.ts';
-import { systemClock } from '#shared/ports/system-clock.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
@@ -18,36 +14,17 @@ import {
   startOffloadingClusters,
   tenantNamespace,
 } from '#test/harness/offloading-clusters.ts';
-import { createVirtualNodeController } from './controller.ts';
+import { type Running, startConsumer } from '#test/harness/reflection-clusters.ts';
 
 let world: OffloadingClusters;
-let agent: { readonly stop: AbortController; readonly ended: Promise<void> };
+let agent: Running;
 
 beforeAll(async () => {
   world = await startOffloadingClusters(['demo', 'idle']);
 }, 900_000);
 afterAll(async () => await world?.stop());
 
-function startAgent(): typeof agent {
-  const stop = new AbortController();
-  const deps = { clock: systemClock, log: silentLog };
-  const controller = createVirtualNodeController({
-    ...deps,
-    cluster: world.consumer,
-    clusterId: 'cons',
-    ids: systemIds,
-    podIp: '127.0.0.1',
-    kubeletPortBase: 11_250,
-    systemNamespace: 'liqo',
-    connectPeer: createConnectCluster(deps),
-  });
-  return { stop, ended: controller.run(stop.signal) };
-}
-
-async function stopAgent(): Promise<void> {
-  agent.stop.abort();
-  await agent.ended;
-}
+const startAgent = (): Running => startConsumer(world, { kubeletPortBase: 11_250 });
 
 beforeEach(() => {
   agent = startAgent();
@@ -61,7 +38,7 @@ afterEach(async () => {
     await api.delete(pods, { namespace: metadata.namespace ?? '', name: metadata.name }, { gracePeriodSeconds: 0 });
   }
   await eventually('all VirtualNodes gone', async () => (await api.list(virtualNodes)).length === 0, patient);
-  await stopAgent();
+  await agent.stop();
 });
 
 const patient = { withinMs: 60_000 };
@@ -207,7 +184,7 @@ test('B019 a pod deleted at the provider comes back there, and counts as one mor
     return now && now.metadata.uid !== before?.metadata.uid;
   });
   await eventually('not ready meanwhile', async () => readyOf(await local('web'))?.status === 'False');
-  await stopAgent();
+  await agent.stop();
   agent = startAgent();
   await runPod(world, 'demo-cons', 'web', 0);
   await eventually('the restarts of both lives', async () => (await restarts()) === 4);
@@ -219,7 +196,7 @@ test('B111 a pod replaced under its name while the agent was away gets a new Sha
   await offloadedNode();
   await world.consumer.api.create(pods, boundPod('demo', 'db-0', 'vn1'));
   const first = await eventually('the first ShadowPod', () => shadow('db-0'));
-  await stopAgent();
+  await agent.stop();
   await world.consumer.api.delete(pods, { namespace: 'demo', name: 'db-0' }, { gracePeriodSeconds: 0 });
   await world.consumer.api.create(
     pods,
@@ -239,7 +216,7 @@ test('B085 B110 B112 orphans are collected after a restart, labels and images fo
   await eventually('both twins', async () => (await shadow('web')) && (await shadow('lost')));
   await runPod(world, 'demo-cons', 'web');
   await eventually('running', async () => (await local('web'))?.status?.phase === 'Running');
-  await stopAgent();
+  await agent.stop();
   await world.consumer.api.delete(pods, { namespace: 'demo', name: 'lost' }, { gracePeriodSeconds: 0 });
   const [pod, twin] = [await local('web'), await shadow('web')];
   agent = startAgent();
