@@ -194,6 +194,28 @@ describe('with clusters', () => {
     expect(err).toContain('isthmus describe peering rome milan');
   });
 
+  test('prints each change as one line of JSON while it waits', async () => {
+    const { code, out, err } = await cli('peer rome milan --wait -o json --timeout 1s');
+    const events = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect([code, err]).toEqual([8, expect.stringContaining('deadline_exceeded')]);
+    expect(events[0]).toMatchObject({
+      event: 'waiting',
+      consumer: 'rome',
+      provider: 'milan',
+      phase: expect.any(String),
+    });
+    expect(events[0]?.missing).toEqual(expect.arrayContaining([expect.objectContaining({ type: 'NodeReady' })]));
+    expect(events.at(-1)).toMatchObject({ event: 'failed', code: 'deadline_exceeded', message: expect.any(String) });
+    expect(events.filter(({ event }) => event !== 'waiting')).toHaveLength(1);
+    expect(await cli('unpeer rome milan -o json')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('add --wait'),
+    });
+  });
+
   test('refuses a network that an agent cannot make, and says whose', async () => {
     expect(await cli('peer rome milan --cpu 2 --network')).toMatchObject({
       code: 2,
@@ -257,8 +279,8 @@ describe('killing the broker at any moment', () => {
     const unpeering = new Promise<void>((resolve) => {
       begun = resolve;
     });
-    const waiting = cli('unpeer pavia lucca --wait --timeout 1m', {
-      onErr: (text) => text.includes('Unpeering') && begun(),
+    const waiting = cli('unpeer pavia lucca --wait -o json --timeout 1m', {
+      onOut: (text) => text.includes('Unpeering') && begun(),
     });
     await unpeering;
     const { port } = new URL(broker.url);
@@ -266,7 +288,9 @@ describe('killing the broker at any moment', () => {
     broker = await serveBroker(path.join(dir, 'data'), `127.0.0.1:${port}`);
     expect(broker.adminKey).toBeUndefined();
     for (const agent of agents) await cleaned(agent);
-    expect(await waiting).toMatchObject({ code: 0, out: 'peering pavia -> lucca is gone\n' });
+    const { code, out } = await waiting;
+    const last = JSON.parse(out.trim().split('\n').at(-1) ?? '') as object;
+    expect([code, last]).toMatchObject([0, { event: 'done', consumer: 'pavia', provider: 'lucca', phase: 'Gone' }]);
     expect((await cli('unpeer pavia lucca')).out).toBe('peering pavia -> lucca is gone already\n');
   }, 90_000);
 });

@@ -5,7 +5,7 @@ import type { Role } from '../model/rights.ts';
 import { ConfirmButton, FormButton } from '../parts/actions.tsx';
 import { Command, Empty, State, Time } from '../parts/bits.tsx';
 import type { Field } from '../parts/form.tsx';
-import { actionsColumn, List, timeColumn } from '../parts/list.tsx';
+import { actionsColumn, List, OwnList, timeColumn } from '../parts/list.tsx';
 import { can, useLoad } from '../parts/load.ts';
 import type { ShownColumn } from '../parts/table.tsx';
 import { Issuers } from './issuers.tsx';
@@ -201,42 +201,39 @@ function Members() {
     ),
   ];
   return (
-    <List
+    <OwnList
       title="Members"
-      actions={
-        can('members:write') && (
-          <FormButton
-            label="Add a member"
-            submit="Add"
-            intro={<p>By a verified email, or by the subject that an identity provider gives.</p>}
-            fields={[
-              { name: 'email', label: 'Email' },
-              { name: 'issuer', label: 'Issuer', placeholder: 'https://id.example.com' },
-              { name: 'subject', label: 'Subject' },
-              { name: 'name', label: 'Name' },
-              roleField,
-            ]}
-            onSubmit={async ({ email, issuer, subject, name, role }) => {
-              await api.addMember({
-                body: {
-                  role: roleOf(role),
-                  ...(email ? { email } : {}),
-                  ...(issuer ? { issuer } : {}),
-                  ...(subject ? { subject } : {}),
-                  ...(name ? { name } : {}),
-                },
-              });
-              await reload();
-              return null;
-            }}
-          />
-        )
+      permission="members:write"
+      make={
+        <FormButton
+          label="Add a member"
+          submit="Add"
+          intro={<p>By a verified email, or by the subject that an identity provider gives.</p>}
+          fields={[
+            { name: 'email', label: 'Email' },
+            { name: 'issuer', label: 'Issuer', placeholder: 'https://id.example.com' },
+            { name: 'subject', label: 'Subject' },
+            { name: 'name', label: 'Name' },
+            roleField,
+          ]}
+          onSubmit={async ({ email, issuer, subject, name, role }) => {
+            await api.addMember({
+              body: {
+                role: roleOf(role),
+                ...(email ? { email } : {}),
+                ...(issuer ? { issuer } : {}),
+                ...(subject ? { subject } : {}),
+                ...(name ? { name } : {}),
+              },
+            });
+            await reload();
+            return null;
+          }}
+        />
       }
       data={data}
       failure={failure}
       columns={columns}
-      rowKey={({ id }) => id}
-      filterFrom={8}
       empty={
         <Empty title="No member yet.">
           <p>Members log in by an identity provider that the tenant has registered.</p>
