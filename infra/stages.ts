@@ -40,6 +40,8 @@ export const StageSettings = z.strictObject({
   corsOrigins: z.array(
     z.string().refine(isOrigin, 'must be an origin as browsers send it: https://portal.example.com'),
   ),
+  /** Origins of identity providers by which readers of the console log in; empty: by keys alone. Other origins the page cannot ask. */
+  consoleIssuers: z.array(z.string().refine(isOrigin, 'must be an origin: https://id.example.com')),
   domain: Domain.optional(),
   /** Concurrent executions set aside, by function name. They are taken from the account's 1,000 for all others. */
   reservedConcurrency: z.record(z.string(), z.int().min(1)),
@@ -61,6 +63,7 @@ const development: StageSettings = {
   logLevel: 'debug',
   throttle: { perSecond: 50, burst: 100 },
   corsOrigins: [],
+  consoleIssuers: [],
   reservedConcurrency: {},
   dashboard: false,
   ownsApiGatewayLogRole: true,
@@ -99,6 +102,7 @@ const production: StageSettings = {
   logLevel: 'info',
   throttle: { perSecond: 2_000, burst: 4_000 },
   corsOrigins: [],
+  consoleIssuers: [],
   reservedConcurrency: setAside,
   dashboard: true,
   ownsApiGatewayLogRole: true,

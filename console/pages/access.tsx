@@ -1,6 +1,7 @@
 /** What logs in to the tenant: API keys, members, identity providers. */
 import type { Member } from '#shared/api-client/broker-api.ts';
-import { all, api } from '../data/api.ts';
+import { all, api, isStale } from '../data/api.ts';
+import { save } from '../model/edit.ts';
 import type { Role } from '../model/rights.ts';
 import { ConfirmButton, FormButton } from '../parts/actions.tsx';
 import { Command, Empty, State, Time } from '../parts/bits.tsx';
@@ -179,9 +180,15 @@ function Members() {
                 { ...roleField, value: member.role },
               ]}
               onSubmit={async ({ name, role }) => {
-                await api.changeMember({
-                  path: { member: member.id },
-                  body: { role: roleOf(role), ...(name ? { name } : {}) },
+                const path = { member: member.id };
+                const body = { role: roleOf(role), ...(name ? { name } : {}) };
+                await save({
+                  from: member,
+                  what: 'the member',
+                  fields: (of) => [of.role, of.name],
+                  read: () => api.getMember({ path }),
+                  write: (ifVersion) => api.changeMember({ path, body }, { ifVersion }),
+                  isStale,
                 });
                 await reload();
                 return null;

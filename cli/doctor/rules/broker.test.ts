@@ -40,6 +40,19 @@ describe('by the broker alone, the doctor names', () => {
   });
 });
 
+test('a tenant that is suspended is a refusal, also before an agent has met it', () => {
+  const all = {
+    ...said(undefined, []),
+    broker: {
+      url: 'https://b',
+      pair: ['rome', 'milan'] as const,
+      failure: 'tenant default is suspended: x',
+      conditions: [],
+    },
+  };
+  expect(decide(all)).toMatchObject([{ code: 'broker_refuses' }]);
+});
+
 describe('where a cluster answered, what the broker says', () => {
   const answered = {
     cluster: 'rome',

@@ -41,6 +41,18 @@ export const brokerLink: Rule = ({ cluster, facts, kubectl }) => {
 /** What the broker itself says, where this command is logged in. Without a cluster that answered it is all there is, and no mere warning. */
 export function asked({ broker, clusters }: DoctorFacts): Finding[] {
   if (broker === undefined) return [];
+  // Agents hear of it at their next exchange, minutes later.
+  if (broker.failure !== undefined && /is suspended/.test(broker.failure)) {
+    return [
+      {
+        code: 'broker_refuses',
+        at: 'the broker',
+        text: `the broker ${broker.url} accepts neither this command nor the agents of its tenant, which is suspended`,
+        evidence: [broker.failure],
+        todo: 'have the operator of the broker resume it with `isthmus tenant resume`; running peerings go on meanwhile',
+      },
+    ];
+  }
   if (broker.failure !== undefined) {
     return [
       {
