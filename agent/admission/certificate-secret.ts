@@ -49,24 +49,23 @@ export async function ensureCertificates(
     const issued = issueServingCertificate(hosts, now);
     const secretPath = isSecretPath(have.secretPath) ? have.secretPath : randomBytes(32).toString('hex');
     const bundle = [issued.certificate, ...validCertificates(have.bundle ?? '', now).slice(0, 2)].join('');
-    const secret: Secret = {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: {
-        ...ref,
-        labels: { ...found?.metadata.labels, 'liqo.io/webhook': 'true', [label.managed]: 'true' },
-        ...(found?.metadata.resourceVersion && { resourceVersion: found.metadata.resourceVersion }),
-      },
-      type: 'Opaque',
-      data: {
-        'ca.crt': toBase64(bundle),
-        'tls.crt': toBase64(issued.certificate),
-        'tls.key': toBase64(issued.privateKey),
-        path: toBase64(secretPath),
-      },
+    const labels = { ...found?.metadata.labels, 'liqo.io/webhook': 'true', [label.managed]: 'true' };
+    const resourceVersion = found?.metadata.resourceVersion;
+    const data = {
+      'ca.crt': toBase64(bundle),
+      'tls.crt': toBase64(issued.certificate),
+      'tls.key': toBase64(issued.privateKey),
+      path: toBase64(secretPath),
     };
     try {
-      await (found ? api.update(secrets, secret, {}, signal) : api.create(secrets, secret, {}, signal));
+      if (found) await api.mergePatch(secrets, ref, { metadata: { labels, resourceVersion }, data }, {}, signal);
+      else
+        await api.create(
+          secrets,
+          { apiVersion: 'v1', kind: 'Secret', metadata: { ...ref, labels }, type: 'Opaque', data },
+          {},
+          signal,
+        );
       return { ...issued, bundle, secretPath };
     } catch (error) {
       const code = codeOf(error);

@@ -5,12 +5,14 @@
  */
 import { type AgentRole, agentRole } from '#shared/domain/agent-roles.ts';
 import type { ClusterRole } from '#shared/domain/core-kinds.ts';
-import { admission } from '#shared/domain/liqo-keys.ts';
+import { admission, systemNamespace } from '#shared/domain/liqo-keys.ts';
 
 type Rule = NonNullable<ClusterRole['rules']>[number];
 
-const full = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'];
 const read = ['get', 'list', 'watch'];
+const follow = ['list', 'watch'];
+/** Applied by the agent, and removed. */
+const keep = ['create', 'delete', 'patch'];
 
 const rule = (group: string, resources: string[], verbs: string[], resourceNames?: string[]): Rule => ({
   apiGroups: [group],
@@ -19,52 +21,115 @@ const rule = (group: string, resources: string[], verbs: string[], resourceNames
   ...(resourceNames && { resourceNames }),
 });
 
-const ourGroups = [
-  'core.liqo.io',
-  'authentication.liqo.io',
-  'offloading.liqo.io',
-  'networking.liqo.io',
-  'ipam.liqo.io',
-  'isthmus.dev',
-] as const;
+type OwnKinds = Readonly<Record<string, readonly [kinds: string[], verbs: string[]][]>>;
+
+/**
+ * What it writes of our own kinds. Not here, and read only: what administrators say (policies, locks, templates, Peerings, firewall and route
+ * configurations), and what consumers write (ShadowEndpointSlices).
+ */
+const ownKinds: OwnKinds = {
+  'authentication.liqo.io': [
+    [['identities', 'renews', 'resourceslices', 'tenants'], keep],
+    [['identities/status', 'renews/status', 'resourceslices/status', 'tenants/status'], ['update']],
+  ],
+  'core.liqo.io': [
+    [['foreignclusters'], keep],
+    [['foreignclusters/status'], ['update']],
+  ],
+  'ipam.liqo.io': [
+    [['ips', 'networks'], keep],
+    [['ips/status', 'networks/status'], ['update']],
+  ],
+  'isthmus.dev': [
+    [
+      ['brokerlinks', 'trustedpeers'],
+      ['create', 'patch'],
+    ],
+    [['brokerlinks/status', 'peerings/status', 'trustedpeers/status'], ['patch']],
+    [['retainedvolumes'], ['create', 'delete']],
+    // The finalizer.
+    [['volumemoves'], ['patch']],
+    [['retainedvolumes/status', 'volumemoves/status'], ['update']],
+  ],
+  'networking.liqo.io': [
+    [
+      [
+        'configurations',
+        'connections',
+        'gatewayclients',
+        'gatewayservers',
+        'internalfabrics',
+        'internalnodes',
+        'publickeies',
+        'wggatewayclients',
+        'wggatewayservers',
+      ],
+      keep,
+    ],
+    [
+      [
+        'configurations/status',
+        'gatewayclients/status',
+        'gatewayservers/status',
+        'wggatewayclients/status',
+        'wggatewayservers/status',
+      ],
+      ['update'],
+    ],
+    [['connections/status', 'internalnodes/status'], ['patch']],
+  ],
+  'offloading.liqo.io': [
+    [['namespacemaps', 'quotas', 'virtualnodes'], keep],
+    [['namespaceoffloadings'], ['patch']],
+    [['shadowpods'], ['delete']],
+    [['namespacemaps/status', 'quotas/status'], ['update']],
+    [['namespacemaps/status', 'namespaceoffloadings/status', 'shadowpods/status', 'virtualnodes/status'], ['patch']],
+  ],
+};
 const webhooks = ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'];
+
+/** Groups of which it reads no single object. */
+const onlyFollowed: ReadonlySet<string> = new Set(['core.liqo.io', 'ipam.liqo.io']);
 
 /** In the whole cluster. `grantable`: names of the ClusterRoles that it may bind. */
 export const agentRules = (grantable: readonly string[]): Rule[] => [
-  // Its own kinds, status and finalizers included.
-  ...ourGroups.map((group) => rule(group, ['*'], full)),
+  ...Object.entries(ownKinds).flatMap(([group, kinds]) => [
+    rule(group, ['*'], onlyFollowed.has(group) ? follow : read),
+    ...kinds.map(([resources, verbs]) => rule(group, [...resources], verbs)),
+  ]),
   // Tenant namespaces and mapped namespaces are made and removed here.
-  rule('', ['namespaces'], full),
+  rule('', ['namespaces'], [...keep, ...read]),
   // Nonces, certificates, kubeconfigs and keys of links stand in tenant namespaces, which come and go with their finalizers.
-  rule('', ['secrets'], full),
+  rule('', ['secrets'], [...keep, ...read]),
   // What a PeeringPolicy wants in every namespace of a consumer; all three only ever restrict.
-  rule('', ['limitranges', 'resourcequotas'], full),
-  rule('networking.k8s.io', ['networkpolicies'], full),
+  rule('', ['limitranges', 'resourcequotas'], [...keep, ...follow]),
+  rule('networking.k8s.io', ['networkpolicies'], [...keep, ...follow]),
   // What is said about offloaded pods at the provider is copied here.
-  rule('', ['events'], full),
-  rule('events.k8s.io', ['events'], ['create', 'patch', 'update']),
+  rule('', ['events'], [...keep, ...follow]),
+  rule('events.k8s.io', ['events'], ['create', 'patch']),
   // Claims of a virtual class get volumes, wherever they stand; real claims are made in a namespace of their own only. Claims of guests go once
   // their data is kept: the volume stays and says whose it is. Which classes are offered.
   rule('', ['persistentvolumeclaims'], [...read, 'patch']),
-  rule('', ['persistentvolumes'], ['create', 'delete', 'get', 'list', 'patch', 'watch']),
-  rule('storage.k8s.io', ['storageclasses'], read),
+  rule('', ['persistentvolumes'], [...keep, ...read]),
+  rule('storage.k8s.io', ['storageclasses'], follow),
   rule('', ['persistentvolumeclaims/status'], ['patch']),
   // Services and endpoints by which exposed addresses and reflected Services are reached, wherever an IP object stands.
-  rule('apps', ['deployments'], read),
-  rule('', ['services'], full),
-  rule('discovery.k8s.io', ['endpointslices'], full),
+  rule('apps', ['deployments'], follow),
+  rule('', ['services'], [...keep, ...read]),
+  rule('discovery.k8s.io', ['endpointslices'], [...keep, ...read]),
   // A virtual kubelet, as every kubelet: pods bound to its node, in any namespace, get status and are deleted; its Node is kept.
-  rule('', ['pods'], ['delete', 'get', 'list', 'patch', 'watch']),
-  rule('', ['pods/status'], ['get', 'patch', 'update']),
+  rule('', ['pods'], ['delete', 'patch', ...read]),
+  rule('', ['pods/status'], ['patch']),
   rule('', ['pods/eviction'], ['create']),
-  rule('', ['nodes'], full),
-  rule('', ['nodes/status'], ['get', 'patch', 'update']),
+  rule('', ['nodes'], [...keep, ...read]),
+  rule('', ['nodes/status'], ['patch']),
   // Peers: certificates for them, and the bindings that say what those may do.
-  rule('rbac.authorization.k8s.io', ['rolebindings', 'clusterrolebindings'], full),
-  rule('rbac.authorization.k8s.io', ['clusterroles'], read),
+  rule('rbac.authorization.k8s.io', ['rolebindings'], [...keep, ...read, 'update']),
+  rule('rbac.authorization.k8s.io', ['clusterrolebindings'], ['create', 'delete', 'update', ...read]),
+  rule('rbac.authorization.k8s.io', ['clusterroles'], follow),
   rule('rbac.authorization.k8s.io', ['clusterroles'], ['bind'], [...grantable]),
-  rule('certificates.k8s.io', ['certificatesigningrequests'], full),
-  rule('certificates.k8s.io', ['certificatesigningrequests/approval'], ['patch', 'update']),
+  rule('certificates.k8s.io', ['certificatesigningrequests'], ['create', 'delete', ...read]),
+  rule('certificates.k8s.io', ['certificatesigningrequests/approval'], ['update']),
   rule(
     'certificates.k8s.io',
     ['signers'],
@@ -75,20 +140,19 @@ export const agentRules = (grantable: readonly string[]): Rule[] => [
   rule('authorization.k8s.io', ['subjectaccessreviews'], ['create']),
   rule('authentication.k8s.io', ['tokenreviews'], ['create']),
   // Its own webhooks, and no other's.
-  rule('admissionregistration.k8s.io', webhooks, ['create', 'list', 'watch']),
-  rule('admissionregistration.k8s.io', webhooks, ['delete', 'get', 'patch', 'update'], [admission.configuration]),
-  rule('apiextensions.k8s.io', ['customresourcedefinitions'], read),
+  rule('admissionregistration.k8s.io', webhooks, ['create', ...follow]),
+  rule('admissionregistration.k8s.io', webhooks, ['patch'], [admission.configuration]),
 ];
 
 /** In namespaces where it works: by RoleBindings that it makes when they appear. */
 export const namespaceRules: Readonly<Record<AgentRole, Rule[]>> = {
   [agentRole.tenant]: [
-    rule('apps', ['deployments'], full),
+    rule('apps', ['deployments'], keep),
     // Where this cluster gives tokens in place of certificates: the accounts of a consumer, and tokens of them.
     rule('', ['serviceaccounts'], ['create', 'patch']),
     rule('', ['serviceaccounts/token'], ['create']),
     // Where it does the work of a node as well: which replica of a gateway is active.
-    rule('coordination.k8s.io', ['leases'], full),
+    rule('coordination.k8s.io', ['leases'], ['create', 'patch', 'update', ...read]),
   ],
   [agentRole.guest]: [
     rule('', ['persistentvolumeclaims'], ['patch']),
@@ -107,5 +171,8 @@ export const namespaceRules: Readonly<Record<AgentRole, Rule[]>> = {
   ],
 };
 
-/** Leases: which replica leads, in the system namespace; heartbeats of virtual nodes in `kube-node-lease`. */
-export const leaseRules: Rule[] = [rule('coordination.k8s.io', ['leases'], full)];
+/** Which replica leads, in the system namespace; heartbeats of virtual nodes. */
+export const leaseRules = {
+  [systemNamespace]: [rule('coordination.k8s.io', ['leases'], ['create', 'update', ...read])],
+  'kube-node-lease': [rule('coordination.k8s.io', ['leases'], keep)],
+} satisfies Readonly<Record<string, Rule[]>>;

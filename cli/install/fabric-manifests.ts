@@ -25,7 +25,7 @@ export const fabricLabels = { 'app.kubernetes.io/name': fabricName, 'app.kuberne
 
 const rbac = 'rbac.authorization.k8s.io';
 const within = { namespace: systemNamespace } as const;
-const read = ['get', 'list', 'watch'];
+const follow = ['list', 'watch'];
 
 type Rule = NonNullable<ClusterRole['rules']>[number];
 const rule = (group: string, resources: string[], verbs: string[], resourceNames?: string[]): Rule => ({
@@ -45,7 +45,7 @@ const clusterRole = (name: string, rules: Rule[]): ClusterRole => ({
 const networking = 'networking.liqo.io';
 
 const fabricRules = (): Rule[] => [
-  rule('', ['nodes', 'pods'], read),
+  rule('', ['nodes', 'pods'], follow),
   rule(
     networking,
     [
@@ -59,16 +59,13 @@ const fabricRules = (): Rule[] => [
       'firewallconfigurations',
       'routeconfigurations',
     ],
-    read,
+    follow,
   ),
-  rule('ipam.liqo.io', ['networks', 'ips'], read),
+  rule('ipam.liqo.io', ['networks', 'ips'], follow),
   // Which WireGuard its kernel has, as an annotation.
   rule(networking, ['internalnodes'], ['patch']),
-  rule(
-    networking,
-    ['internalnodes/status', 'connections/status', 'firewallconfigurations/status', 'routeconfigurations/status'],
-    ['get', 'patch', 'update'],
-  ),
+  rule(networking, ['internalnodes/status', 'connections/status'], ['patch']),
+  rule(networking, ['firewallconfigurations/status', 'routeconfigurations/status'], ['update']),
   rule('events.k8s.io', ['events'], ['create', 'patch']),
   // When it ends: is this an update, or is the cluster being left?
   rule('apps', ['daemonsets'], ['get'], [fabricName]),
@@ -76,7 +73,7 @@ const fabricRules = (): Rule[] => [
 
 /** In tenant namespaces: which replica of a gateway is active. */
 const fabricTenantRules = (): Rule[] => [
-  rule('coordination.k8s.io', ['leases'], ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']),
+  rule('coordination.k8s.io', ['leases'], ['create', 'get', 'patch', 'update', ...follow]),
   rule('', ['pods'], ['patch']),
 ];
 

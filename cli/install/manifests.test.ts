@@ -265,7 +265,8 @@ describe('the network', () => {
     const writes = (rules ?? []).filter(({ verbs }) => verbs.some((verb) => !['get', 'list', 'watch'].includes(verb)));
     expect(writes.map(({ resources = [] }) => resources.join())).toEqual([
       'internalnodes',
-      'internalnodes/status,connections/status,firewallconfigurations/status,routeconfigurations/status',
+      'internalnodes/status,connections/status',
+      'firewallconfigurations/status,routeconfigurations/status',
       'events',
     ]);
     expect(JSON.stringify(rules)).not.toMatch(/"\*"|secrets|leases/);

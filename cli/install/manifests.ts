@@ -159,8 +159,8 @@ export const agentRights = (platform?: PlatformSettings): KubeObject[] => [
   clusterRoleBinding(),
   serverCaBinding(),
   serviceAccount(),
-  ...[systemNamespace, 'kube-node-lease'].flatMap((namespace) => [
-    leaseRole(namespace),
+  ...Object.entries(leaseRules).flatMap(([namespace, rules]) => [
+    leaseRole(namespace, rules),
     roleBinding(leasesName, namespace, { kind: 'Role', name: leasesName }),
   ]),
 ];
@@ -173,11 +173,11 @@ const clusterRole = (name: string, rules: ClusterRole['rules']): ClusterRole => 
 });
 
 const leasesName = `${agentName}-leases`;
-const leaseRole = (namespace: string): Role => ({
+const leaseRole = (namespace: string, rules: NonNullable<Role['rules']>): Role => ({
   apiVersion: `${rbac}/v1`,
   kind: 'Role',
   metadata: { name: leasesName, namespace, labels: { ...installLabel } },
-  rules: leaseRules,
+  rules,
 });
 
 const clusterRoleBinding = (): ClusterRoleBinding => ({

@@ -28,7 +28,7 @@ test('the agent may do in its own cluster what reflection needs, as consumer and
     ['', 'configmaps', `get ${follow}`],
     ['', 'secrets', `get ${follow}`],
     ['networking.k8s.io', 'ingresses', follow],
-    ['', 'events', write],
+    ['', 'events', 'list watch create patch delete'],
     ['', 'serviceaccounts/token', 'create'],
     ['', 'persistentvolumeclaims', follow],
     ['', 'persistentvolumeclaims/status', 'patch'],
@@ -53,6 +53,16 @@ test('in namespaces where it does not work the agent makes no pods and no tokens
     ['coordination.k8s.io', 'leases', 'get create update'],
   ] as const;
   expect(missing(everywhere, denied)).toHaveLength(14);
+  // What administrators say: which peers are let in, what they may have, and what gateways are made of.
+  const said = [
+    ['isthmus.dev', 'peeringpolicies', 'create patch update delete'],
+    ['isthmus.dev', 'peeringlocks', 'create patch update delete'],
+    ['isthmus.dev', 'peerings', 'create patch update delete'],
+    ['networking.liqo.io', 'wggatewayservertemplates', 'create patch update delete'],
+    ['networking.liqo.io', 'firewallconfigurations', 'create patch update delete'],
+    ['rbac.authorization.k8s.io', 'clusterroles', 'create patch update delete'],
+  ] as const;
+  expect(missing(everywhere, said)).toHaveLength(24);
   const webhooks = everywhere.filter(({ resources = [] }) => resources.includes('validatingwebhookconfigurations'));
   for (const { verbs, resourceNames } of webhooks)
     if (verbs.some((verb) => ['delete', 'patch', 'update'].includes(verb)))

@@ -64,7 +64,7 @@ test('the one for arm64 runs, too', async () => {
   const qemu = findInTree(tree, '/usr/bin/qemu-aarch64-static')?.file ?? '';
   const libraries = await ensureDebianTree({
     architecture: 'arm64',
-    packages: ['libc6', 'libstdc++6', 'libgcc-s1'],
+    packages: ['libatomic1', 'libc6', 'libgcc-s1', 'libstdc++6'],
     cache,
     log,
   });
@@ -80,10 +80,10 @@ test.each([
   ['linux-arm64', '7f454c46'],
   ['darwin-amd64', 'cffaedfe'],
   ['darwin-arm64', 'cffaedfe'],
-  ['windows-amd64', '4d5a9000'],
+  ['windows-amd64', '4d5a'],
 ] as const)('the one for %s is a program of that system, with the command line inside', (system, magic) => {
   const content = built.get(system);
-  expect(content?.subarray(0, 4).toString('hex')).toBe(magic);
+  expect(content?.subarray(0, 4).toString('hex')).toMatch(new RegExp(`^${magic}`));
   expect(content?.includes('From nothing to a pod that runs next door')).toBe(true);
   expect(content?.includes('NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:1')).toBe(true);
 });

@@ -16,7 +16,8 @@ import { ensureNode24 } from '#scripts/setup/node24.ts';
 import { setUpMachine } from '#scripts/setup/setup.ts';
 import { buildWireGuardGoForArm64 } from '#scripts/setup/wireguard-go.ts';
 import { buildRegistry } from '#test/harness/registry.ts';
-import { buildHelm } from '#test/testbed/build.ts';
+import { rightsVariable } from '#test/testbed/asked-rights.ts';
+import { buildFluxHealth, buildHelm } from '#test/testbed/build.ts';
 import { closingLines, nothing, type Result, resultOf, resultOfTwo, sum } from './closing.ts';
 import { progressLine, readDurations, recordDuration } from './durations.ts';
 import { background, type Execute, foreground } from './programs.ts';
@@ -35,13 +36,19 @@ const cache = cacheDir();
 const record = path.join(cache, 'test-durations.json');
 const log = (line: string): void => console.log(line);
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-test-'));
+process.env[rightsVariable] ??= path.join(scratch, 'used-rights');
 const started = Date.now();
 
 let prepared: Promise<void> | undefined;
 /** Every program that a test of `npm test` builds, and no more: none is built, and no part of the image fetched, while the deadline of a test runs. */
 const also = {
   packages: [...browserPackages, ...monitoringPackages, ...healthCheckPackages, ...formulaPackages],
-  programs: { helm: buildHelm, registry: buildRegistry, wireGuardGoForArm64: buildWireGuardGoForArm64 },
+  programs: {
+    helm: buildHelm,
+    fluxHealth: buildFluxHealth,
+    registry: buildRegistry,
+    wireGuardGoForArm64: buildWireGuardGoForArm64,
+  },
 };
 
 /** Packages and built components, once, and not before the suites that need none of them: those fail sooner. */

@@ -33,6 +33,7 @@ test('only suites of real components and whole clusters wait for packages and bu
     'generated files are current',
     'unit and contract tests',
     'cloud templates',
+    'no right is unused',
     'unit tests on Node 24',
     '10,000 orderings',
   ]);

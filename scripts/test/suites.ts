@@ -56,6 +56,8 @@ export const lists = {
       tests('tests on real components and whole clusters', ['real', 'system']),
       program('cloud templates', 'scripts/templates/main.ts'),
     ],
+    // By the audit logs of the API servers of the row above.
+    [program('no right is unused', 'scripts/rights/main.ts')],
   ],
   long: [
     [

@@ -7,6 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Access, waitUntilReady } from '#test/testbed/api-ready.ts';
+import { keepUsedRights } from '#test/testbed/asked-rights.ts';
 import { buildKubebox } from '#test/testbed/build.ts';
 import {
   apiServerArgs,
@@ -150,6 +151,7 @@ async function startOnce(options: ApiServerOptions, kubebox: string): Promise<Te
     await processes.end('kube-controller-manager', 'SIGKILL');
     await processes.end('kube-apiserver', 'SIGKILL');
     await processes.end('etcd', 'SIGTERM');
+    await keepUsedRights(dir);
     if (options.dir === undefined) await rm(dir, { recursive: true, force: true });
   };
   try {

@@ -158,6 +158,34 @@ function stream({ address, port, everyMs, forMs }) {
   });
 }
 
+/** Whether a TCP connection is taken; silence counts as no. */
+function isOpen(address, port, timeoutMs) {
+  return new Promise((resolve) => {
+    const socket = net.connect({ host: address, port });
+    const finish = (open) => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(open);
+    };
+    const timer = setTimeout(() => finish(false), timeoutMs);
+    socket.once('connect', () => finish(true)).once('error', () => finish(false));
+  });
+}
+
+/** Those of `ports` that take a connection. */
+async function scan({ address, ports, timeoutMs = 1500, atOnce = 2000 }) {
+  const open = [];
+  let next = 0;
+  const walk = async () => {
+    while (next < ports.length) {
+      const port = ports[next++];
+      if (await isOpen(address, port, timeoutMs)) open.push(port);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, walk));
+  return { open: open.sort((a, b) => a - b) };
+}
+
 const operations = {
   serveTcp: ({ port }) => serveTcp(port),
   serveUdp: ({ port }) => serveUdp(port),
@@ -166,6 +194,7 @@ const operations = {
   transfer,
   udp,
   stream,
+  scan,
 };
 
 readline

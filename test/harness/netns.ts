@@ -98,6 +98,11 @@ export class Netns {
     return (await (await this.agent()).ask('transfer', { address, port, bytes, direction })) as Transfer;
   }
 
+  /** Those TCP ports of that address that take a connection from here. */
+  async openPorts(address: string, ports: readonly number[], timeoutMs?: number): Promise<readonly number[]> {
+    return ((await (await this.agent()).ask('scan', { address, ports, timeoutMs })) as { open: number[] }).open;
+  }
+
   async udp(
     address: string,
     port: number,

@@ -1,41 +1,13 @@
 /** What the agent's ServiceAccount asked of an API server, by the server's own audit log: which rights it used, and which it lacked. */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { auditLog } from '#test/testbed/control-plane.ts';
+import { type Asked, askedIn, auditLog } from '#test/testbed/asked-rights.ts';
 
-interface AuditEvent {
-  readonly stage: string;
-  readonly verb: string;
-  readonly requestReceivedTimestamp: string;
-  readonly user: { readonly username: string };
-  readonly objectRef?: {
-    readonly apiGroup?: string;
-    readonly resource?: string;
-    readonly subresource?: string;
-    readonly namespace?: string;
-  };
-  readonly annotations?: Readonly<Record<string, string>>;
-}
-
-/** `verb group/resource`, and where: a namespace, or '' for the whole cluster. */
-export interface Asked {
-  readonly right: string;
-  readonly namespace: string;
-  readonly granted: boolean;
-}
-
-export function askedBy(log: string, username: string, sinceMs: number): Asked[] {
-  return log.split('\n').flatMap((line) => {
-    if (line === '') return [];
-    const { verb, user, objectRef, annotations, requestReceivedTimestamp } = JSON.parse(line) as AuditEvent;
-    const { apiGroup = '', resource, subresource, namespace = '' } = objectRef ?? {};
-    if (user.username !== username || resource === undefined) return [];
-    if (Date.parse(requestReceivedTimestamp) < sinceMs) return [];
-    const what = subresource === undefined ? resource : `${resource}/${subresource}`;
-    const granted = annotations?.['authorization.k8s.io/decision'] === 'allow';
-    return [{ right: `${verb} ${apiGroup === '' ? '' : `${apiGroup}/`}${what}`, namespace, granted }];
-  });
-}
+export const askedBy = (log: string, username: string, sinceMs: number): Asked[] =>
+  log
+    .split('\n')
+    .flatMap(askedIn)
+    .filter(({ account, atMs }) => account === username && atMs >= sinceMs);
 
 /** Rights that were refused and not granted later in the same namespace: where the agent works it has them a moment after the namespace appears. */
 export function lacking(asked: readonly Asked[]): string[] {

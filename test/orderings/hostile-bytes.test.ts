@@ -30,8 +30,8 @@ import { eventually } from '#test/harness/eventually.ts';
 import { type Attempt, anyAttempt, type Outcome, send, type Target, webSocketFrames } from '#test/harness/raw-bytes.ts';
 
 const runs = countOf(10_000, 144);
-/** Connections at a time: those that stay wait for the patience of the server. */
-const atOnce = 24;
+/** Connections at a time: those that stay wait for the patience of the server, all of them together. */
+const atOnce = countOf(250, 24);
 const patienceMs = 250;
 /** What callers may leave behind in the process, all together. */
 const mostBytesKept = 48 * 1024 * 1024;

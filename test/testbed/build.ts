@@ -69,6 +69,10 @@ export async function buildHelm(options: BuildOptions = {}): Promise<string> {
 export const buildMetricsServer = (options: BuildOptions = {}): Promise<string> =>
   buildTheirs('metrics-server', metricsServerModule, { about: 'measures pods', expectedSeconds: 120 }, options);
 
+/** Not part of a bed; tells the health of objects as Flux does. */
+export const buildFluxHealth = (options: BuildOptions = {}): Promise<string> =>
+  buildOurs('flux-health', stripped, { about: "Flux's health checks", expectedSeconds: 90 }, options);
+
 /** The program in the test workload image; its sub-command `pause` is the sandbox container. */
 export const buildWorkload = (options: BuildOptions = {}): Promise<string> =>
   buildOurs('workload', ['-trimpath', ...stripped], { about: 'what test pods run', expectedSeconds: 10 }, options);

@@ -1,6 +1,7 @@
 /** Certificates, kubeconfigs and command lines of one control plane: shared by the test bed and by the bare API server of tests. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { auditLog } from './asked-rights.ts';
 import { CertificateAuthority, type KeyPair, newServiceAccountKeys, type Subject } from './pki.ts';
 
 export interface ControlPlane {
@@ -88,25 +89,28 @@ export async function writeCredentials(plane: ControlPlane): Promise<Credentials
     issueConfig('scheduler', { commonName: 'system:kube-scheduler' }),
     issueConfig('proxy', { commonName: 'system:kube-proxy' }),
     write(path.join(dir, 'kubeconfig'), kubeconfig),
-    write(path.join(dir, auditPolicy), JSON.stringify(whatAgentsAsk)),
+    write(path.join(dir, auditPolicy), JSON.stringify(whatAccountsAsk)),
   ]);
   return { ca, admin, kubeconfig };
 }
 
 const auditPolicy = 'audit-policy.json';
-/** In the folder of the control plane. */
-export const auditLog = 'audit.log';
-/** Only what the accounts of Isthmus ask, and of that no bodies: which rights they use. */
-const whatAgentsAsk = {
+/** What the accounts of Isthmus, its guests and tests' own users ask, and of that no bodies: which rights they use. */
+const whatAccountsAsk = {
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
   omitStages: ['RequestReceived', 'ResponseStarted'],
   rules: [
     {
-      level: 'Metadata',
-      users: ['system:serviceaccount:liqo:isthmus-agent', 'system:serviceaccount:liqo:isthmus-fabric'],
+      level: 'None',
+      userGroups: ['system:masters', 'system:nodes', 'system:serviceaccounts:kube-system', 'system:unauthenticated'],
     },
-    { level: 'None' },
+    {
+      level: 'None',
+      users: ['system:apiserver', 'system:kube-controller-manager', 'system:kube-scheduler', 'system:kube-proxy'],
+    },
+    { level: 'None', nonResourceURLs: ['*'] },
+    { level: 'Metadata' },
   ],
 };
 
@@ -149,7 +153,7 @@ export function apiServerArgs(plane: ControlPlane, extra: readonly string[] = []
     `--audit-policy-file=${path.join(plane.dir, auditPolicy)}`,
     `--audit-log-path=${path.join(plane.dir, auditLog)}`,
     '--audit-log-maxsize=100',
-    '--audit-log-maxbackup=1',
+    '--audit-log-maxbackup=4',
     ...extra,
   ];
 }

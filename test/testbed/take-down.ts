@@ -1,6 +1,7 @@
 /** Removes clusters and everything else that a bed, alive or dead, has left on the machine. */
+import { keepUsedRights } from './asked-rights.ts';
 import { bedGroup, groupedNodes, groupProcesses, nodeGroup, removeGroups } from './cgroups.ts';
-import { removeClusterDir } from './cluster-state.ts';
+import { clusterDir, removeClusterDir } from './cluster-state.ts';
 import { clusterLinks, removeInternet, removeLinks } from './internet.ts';
 import { releaseDevices } from './loop-devices.ts';
 import { bedProcesses, killAll } from './processes.ts';
@@ -23,6 +24,7 @@ async function endNodes(slot: number, nodes: ReadonlySet<string>): Promise<void>
 export async function removeCluster(slot: number, bedDir: string, spec: ClusterSpec): Promise<void> {
   await endNodes(slot, new Set(spec.nodes.map(({ name }) => name)));
   await removeLinks(slot, [...spec.nodes.map(({ link }) => link), spec.bridge]);
+  await keepUsedRights(clusterDir(bedDir, spec.name));
   await removeClusterDir(bedDir, spec.name);
 }
 

@@ -68,7 +68,9 @@ beforeAll(async () => {
     internalNodes,
     { name: 'n1' },
     {
-      metadata: { annotations: { 'networking.isthmus.dev/node-networks': '192.168.7.0/24,10.0.0.2/32,192.168.7.1/32' } },
+      metadata: {
+        annotations: { 'networking.isthmus.dev/node-networks': '192.168.7.0/24,10.0.0.2/32,192.168.7.1/32' },
+      },
     },
   );
 }, 300_000);

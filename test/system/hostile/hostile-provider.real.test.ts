@@ -3,12 +3,7 @@
  * this cluster can hold.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createVirtualNodeCreatorController } from '#agent/offloading/consumer/virtual-node/creator-controller.ts';
-import { createIdentityController } from '#agent/peering/identity/controller.ts';
-import { ensureClusterKeys } from '#agent/peering/keys/ensure-keys.ts';
-import type { PeeringDeps } from '#agent/peering/model/deps.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
-import { systemIds } from '#agent/runtime/ids.ts';
 import { createCaches } from '#kube/cache/informer-factory.ts';
 import { AnswerBounds, type BoundSizes } from '#kube/http/answer-bounds.ts';
 import { createKubeApi } from '#kube/http/client.ts';
@@ -22,12 +17,11 @@ import {
   secrets,
   services,
 } from '#shared/domain/core-kinds.ts';
-import { apiVersionOf, type KubeObject, type Pod, type ResourceType } from '#shared/domain/kube-object.ts';
+import type { Pod, ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
-import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -35,67 +29,29 @@ import {
   boundPod,
   createVirtualNode,
   mapNamespaces,
-  type OffloadingClusters,
   runPod,
   tenantNamespace,
 } from '#test/harness/offloading-clusters.ts';
-import { type Running, startConsumer, startReflectionClusters } from '#test/harness/reflection-clusters.ts';
+import { type LinkedConsumer, peerLabels, startLinkedConsumer } from './linked-consumer.ts';
 
 const deps = { clock: systemClock, log: silentLog };
-const peerLabels = { 'liqo.io/remote-cluster-id': 'prov' };
 const stop = new AbortController();
-let world: OffloadingClusters;
-let agent: Running;
-let running: Promise<unknown>;
+let linked: LinkedConsumer;
+let world: LinkedConsumer['world'];
+let create: LinkedConsumer['create'];
 
-const create = (type: ResourceType, name: string, spec: object, metadata: object = {}, namespace?: string) =>
-  world.consumer.api.create(type, {
-    apiVersion: apiVersionOf(type),
-    kind: type.kind,
-    metadata: { name, ...(namespace && { namespace }), ...metadata },
-    spec,
-  } as KubeObject);
 const reasonsOf = async (name: string): Promise<readonly (string | undefined)[]> =>
   (await world.consumer.api.list(coreEvents))
     .filter(({ involvedObject }) => involvedObject?.name === name)
     .map(({ reason }) => reason);
 
 beforeAll(async () => {
-  world = await startReflectionClusters();
-  const { api } = world.consumer;
-  await api.mergePatch(
-    namespaces,
-    { name: tenantNamespace },
-    { metadata: { labels: { ...peerLabels, 'liqo.io/tenant-namespace': 'true' } } },
-  );
-  const link = { remote: { cidr: { pod: ['10.9.0.0/16'], external: ['10.70.0.0/16'] } } };
-  const views = { remote: { cidr: { pod: ['10.71.0.0/16'], external: ['10.72.0.0/16'] } } };
-  const place = { namespace: tenantNamespace, name: 'prov' };
-  await create(networkKinds.configurations as ResourceType, 'prov', link, { labels: peerLabels }, tenantNamespace);
-  await api.mergePatch(networkKinds.configurations, place, { status: views }, { subresource: 'status' });
-  agent = startConsumer(world);
-  await ensureClusterKeys(api, 'liqo', stop.signal);
-  const peering = {
-    ...deps,
-    cluster: world.consumer,
-    clusterId: 'cons',
-    ids: systemIds,
-    config: {
-      apiServerUrl: 'https://cons.example',
-      apiServerCa: '',
-      systemNamespace: 'liqo',
-      credentials: 'certificate',
-    },
-  } satisfies PeeringDeps;
-  running = Promise.all(
-    [createVirtualNodeCreatorController, createIdentityController].map((one) => one(peering).run(stop.signal)),
-  );
+  linked = await startLinkedConsumer();
+  ({ world, create } = linked);
 }, 300_000);
 afterAll(async () => {
   stop.abort();
-  await running;
-  await agent?.stop();
-  await world?.stop();
+  await linked?.stop();
 });
 
 test('an address that the provider makes up becomes no endpoint of a Service here, and the true one does', async () => {

@@ -19,6 +19,7 @@ import { nothingLeft } from '../world/inventory.ts';
 import { type ClusterName, clusterNames, createStage, isReady, patience, type Stage } from '../world/stage.ts';
 import { container, pod } from '../world/workloads.ts';
 import { answerTo, calledAt, exposedAs, leafName, leafOf, loginAt, peerWithLeaf, servedBy } from './leaves.ts';
+import { visit } from './neighbour.ts';
 import { isKernelState, nodePlace, type Place, podPlace, settledKernels } from './test-pods.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'network-under-test') };
@@ -197,6 +198,17 @@ async function getsAnswer({ name, pid }: Netns, url: string): Promise<void> {
     pass,
   );
 }
+
+test('a neighbour without credentials finds open what is for it, on nodes, pods and Services, and is told no more than that they are well', async () => {
+  await abroad();
+  const gateway = podPlace(netnsWorld, await eventually('an active gateway', () => activeGateway('rome'), pass));
+  const ground = { stage, clusters: netnsWorld, nodes: nodePlaces, pods: podPlaces, gateway, view, served: port };
+  const { strays, missing, told, answered } = await visit(ground);
+  expect({ strays, missing }).toEqual({ strays: [], missing: [] });
+  // Of the agent, asked from a pod beside it and from a peer: as the consumer, and as the provider.
+  expect(told).toEqual(Array.from({ length: 3 }, () => ['8080', ['/healthz', '/readyz']]));
+  expect(answered).toEqual([]);
+}, 600_000);
 
 test('pods of rome at milan and at turin reach each other by its Services, and each sees which pod calls', async () => {
   await abroad();

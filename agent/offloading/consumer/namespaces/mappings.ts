@@ -9,15 +9,23 @@ export const isOutgoing = (map: NamespaceMap, tenantNamespace: string, provider:
   map.metadata.labels?.[label.remoteId] === provider &&
   map.metadata.labels?.[label.replicated] !== 'true';
 
+/**
+ * The remote name, once the provider has made it. The status is the provider's word: of a namespace that this cluster does not offload, or under another
+ * name than it asked for, it is not believed. Objects would follow it to the provider.
+ */
+function grantedName({ spec, status }: NamespaceMap, namespace: string): string | undefined {
+  const wanted = spec?.desiredMapping?.[namespace];
+  const current = status?.currentMapping?.[namespace];
+  return wanted && current?.phase === 'Accepted' && current.remoteNamespace === wanted ? wanted : undefined;
+}
+
 /** Undefined: there is no map, so nothing is known and nothing may be given up. */
 export function mappingOf(map: NamespaceMap | undefined, namespace: string): Mapping | undefined {
   if (!map) return undefined;
-  const current = map.status?.currentMapping?.[namespace];
-  if (current?.phase === 'Accepted' && current.remoteNamespace) {
-    return { kind: 'accepted', remoteNamespace: current.remoteNamespace };
-  }
+  const remoteNamespace = grantedName(map, namespace);
+  if (remoteNamespace !== undefined) return { kind: 'accepted', remoteNamespace };
   if (map.spec?.desiredMapping?.[namespace] === undefined) return { kind: 'none' };
-  return { kind: 'held', why: heldBecause(namespace, current?.phase) };
+  return { kind: 'held', why: heldBecause(namespace, map.status?.currentMapping?.[namespace]?.phase) };
 }
 
 function heldBecause(namespace: string, phase: string | undefined): string {
@@ -31,18 +39,27 @@ function heldBecause(namespace: string, phase: string | undefined): string {
   }
 }
 
-/** Local to remote names of all namespaces whose objects at the provider are worth following, also those on their way out. */
+/**
+ * Local to remote names of all namespaces whose objects at the provider are worth following, also those on their way out. The provider's word is not
+ * believed where it gives the remote namespace of one namespace to another one: what is there would count as left behind by pods that never were.
+ */
 export function followed(map: NamespaceMap | undefined): ReadonlyMap<string, string> {
-  const pairs = Object.entries(map?.status?.currentMapping ?? {}).flatMap(([local, { remoteNamespace, phase }]) =>
-    remoteNamespace && phase !== 'CreationLoopBackOff' ? [[local, remoteNamespace] as const] : [],
-  );
+  const desired = map?.spec?.desiredMapping ?? {};
+  const wanted = new Set(Object.values(desired));
+  const pairs = Object.entries(map?.status?.currentMapping ?? {}).flatMap(([local, { remoteNamespace, phase }]) => {
+    const isTheirs = Object.hasOwn(desired, local)
+      ? desired[local] === remoteNamespace
+      : !wanted.has(remoteNamespace ?? '');
+    return remoteNamespace && phase !== 'CreationLoopBackOff' && isTheirs ? [[local, remoteNamespace] as const] : [];
+  });
   return new Map(pairs);
 }
 
 /** Local to remote names of the namespaces that the provider has made: what is reflected goes there. */
 export function accepted(map: NamespaceMap | undefined): ReadonlyMap<string, string> {
-  const pairs = Object.entries(map?.status?.currentMapping ?? {}).flatMap(([local, { remoteNamespace, phase }]) =>
-    remoteNamespace && phase === 'Accepted' ? [[local, remoteNamespace] as const] : [],
-  );
+  const pairs = Object.keys(map?.spec?.desiredMapping ?? {}).flatMap((local) => {
+    const remote = map && grantedName(map, local);
+    return remote === undefined ? [] : [[local, remote] as const];
+  });
   return new Map(pairs);
 }

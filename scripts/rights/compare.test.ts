@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { unseenRights } from '#cli/install/unseen-rights.ts';
+import { type RoleRights, rightsProblems, staleExcuses, type Used } from './compare.ts';
+import { installedRoles } from './installed-roles.ts';
+
+const rule = (group: string, resources: string[], verbs: string[]) => ({ apiGroups: [group], resources, verbs });
+const agent: RoleRights = {
+  role: 'agent',
+  accounts: ['a'],
+  rules: [rule('', ['pods', 'pods/status'], ['get', 'patch']), rule('x.io', ['*'], ['list'])],
+};
+const guest: RoleRights = { role: 'guest', rules: [rule('', ['pods'], ['get'])] };
+const by = (account: string, role: string, ...rights: string[]): Used[] =>
+  rights.map((right) => ({ account, role, right }));
+const all = by('a', 'other', 'get pods', 'patch pods', 'get pods/status', 'patch pods/status', 'list x.io/things');
+
+test('a right that was never used is named with its role', () => {
+  expect(rightsProblems([agent], all, [])).toEqual([]);
+  expect(rightsProblems([agent], all.slice(1), [])).toEqual(['agent may get pods, and nothing used that']);
+  expect(rightsProblems([agent], all.slice(0, -1), [])).toEqual(['agent may list x.io/*, and nothing used that']);
+});
+
+test('a guest used what its own role granted, and not what another one did', () => {
+  expect(rightsProblems([guest], by('rome', 'guest', 'get pods'), [])).toEqual([]);
+  expect(rightsProblems([guest], by('rome', 'admin', 'get pods'), [])).toHaveLength(1);
+});
+
+test('a right with a reason may be unused, and must be where its reason says so', () => {
+  const excuse = { role: 'agent', rights: ['get pods'], reason: 'failures only' };
+  expect(rightsProblems([agent], all.slice(1), [excuse])).toEqual([]);
+  expect(rightsProblems([agent], all, [excuse])).toEqual([
+    'agent used its right to get pods, which is listed as not used (failures only)',
+  ]);
+  expect(rightsProblems([agent], all, [{ ...excuse, mayBeUsed: true }])).toEqual([]);
+});
+
+test('a reason for a right that the role does not have is stale', () => {
+  const excuse = { role: 'agent', rights: ['delete pods'], reason: 'gone' };
+  expect(rightsProblems([agent], all, [excuse])).toEqual([
+    'agent is listed as not using its right to delete pods, and it has no such right',
+  ]);
+});
+
+test('what the API server asks on the way to another right counts as used with that one', () => {
+  const binder = { ...agent, rules: [rule('rbac.authorization.k8s.io', ['clusterroles'], ['bind'])] };
+  expect(rightsProblems([binder], by('a', '', 'create rbac.authorization.k8s.io/rolebindings'), [])).toEqual([]);
+  expect(rightsProblems([binder], [], [])).toHaveLength(1);
+});
+
+test('each reason beside the roles is of a right that they have', () => {
+  const roles = installedRoles();
+  expect(roles.map(({ role }) => role)).toEqual(
+    expect.arrayContaining(['isthmus-agent', 'isthmus-agent-tenant', 'isthmus-fabric', 'liqo-virtual-kubelet-remote']),
+  );
+  expect(staleExcuses(roles, unseenRights)).toEqual([]);
+  expect(unseenRights.filter(({ reason }) => reason.length < 20)).toEqual([]);
+});

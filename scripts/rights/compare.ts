@@ -1,0 +1,84 @@
+/** Compares the rights of the processes of Isthmus and its guests with those that a run of `npm test` used. Pure. */
+import type { ClusterRole } from '#shared/domain/core-kinds.ts';
+
+type Rules = ClusterRole['rules'];
+
+export interface RoleRights {
+  readonly role: string;
+  readonly rules: Rules;
+  /** Whose requests count, whichever role granted them: a right that two roles give is used in both. Absent: those that this role granted. */
+  readonly accounts?: readonly string[];
+}
+
+interface Excused {
+  readonly role: string;
+  /** `verb group/resource`. */
+  readonly rights: readonly string[];
+  readonly reason: string;
+  readonly mayBeUsed?: true;
+}
+
+export interface Used {
+  readonly account: string;
+  readonly role: string;
+  readonly right: string;
+}
+
+/** Rights that no request names: what the API server asks on the way to another one. */
+const impliedBy: Readonly<Record<string, readonly string[]>> = {
+  'bind rbac.authorization.k8s.io/clusterroles': [
+    'create rbac.authorization.k8s.io/rolebindings',
+    'create rbac.authorization.k8s.io/clusterrolebindings',
+  ],
+  'approve certificates.k8s.io/signers': [
+    'patch certificates.k8s.io/certificatesigningrequests/approval',
+    'update certificates.k8s.io/certificatesigningrequests/approval',
+  ],
+};
+
+/** `verb group/resource` of every rule about objects. */
+export const rightsOf = (rules: Rules): readonly string[] => [
+  ...new Set(
+    (rules ?? []).flatMap(({ apiGroups = [], resources = [], verbs }) =>
+      apiGroups.flatMap((group) =>
+        resources.flatMap((what) => verbs.map((verb) => `${verb} ${group === '' ? '' : `${group}/`}${what}`)),
+      ),
+    ),
+  ),
+];
+
+/** `get group/*` is used by each use of a resource of the group. */
+function isUsed(right: string, used: ReadonlySet<string>): boolean {
+  if (used.has(right) || impliedBy[right]?.some((one) => used.has(one)) === true) return true;
+  if (!right.endsWith('/*')) return false;
+  const prefix = right.slice(0, -1);
+  return [...used].some((one) => one.startsWith(prefix));
+}
+
+/** What is wrong, one text for each right; none: every right was used, or says why not. */
+export function rightsProblems(
+  roles: readonly RoleRights[],
+  used: readonly Used[],
+  excused: readonly Excused[],
+): readonly string[] {
+  const problems = roles.flatMap(({ role, rules, accounts }) => {
+    const counts = used.filter((one) => accounts?.includes(one.account) ?? one.role === role);
+    const rights = new Set(counts.map(({ right }) => right));
+    return rightsOf(rules).flatMap((right) => {
+      const excuse = excused.find((one) => one.role === role && one.rights.includes(right));
+      if (!isUsed(right, rights)) return excuse === undefined ? [`${role} may ${right}, and nothing used that`] : [];
+      if (excuse === undefined || excuse.mayBeUsed) return [];
+      return [`${role} used its right to ${right}, which is listed as not used (${excuse.reason})`];
+    });
+  });
+  return [...problems, ...staleExcuses(roles, excused)];
+}
+
+/** Of rights that their roles do not have. */
+export const staleExcuses = (roles: readonly RoleRights[], excused: readonly Excused[]): readonly string[] =>
+  excused.flatMap(({ role, rights }) => {
+    const has = rightsOf(roles.find((one) => one.role === role)?.rules);
+    return rights
+      .filter((right) => !has.includes(right))
+      .map((right) => `${role} is listed as not using its right to ${right}, and it has no such right`);
+  });

@@ -1,0 +1,23 @@
+/** The last check of `npm test`: whether every right that an installation gives was used by the tests before it, by the audit logs of their API servers. */
+import { unseenRights } from '#cli/install/unseen-rights.ts';
+import { readUsedRights, rightsVariable } from '#test/testbed/asked-rights.ts';
+import { rightsOf, rightsProblems } from './compare.ts';
+import { installedRoles } from './installed-roles.ts';
+
+const folder = process.env[rightsVariable];
+const { servers, used } = folder === undefined ? { servers: 0, used: [] } : await readUsedRights(folder);
+if (servers === 0) {
+  console.error(
+    'no audit log of an API server was kept: this check follows the tests on real components, in npm test as a whole',
+  );
+  process.exitCode = 1;
+} else {
+  const roles = installedRoles();
+  const problems = rightsProblems(roles, used, unseenRights);
+  const rights = roles.reduce((sum, { rules }) => sum + rightsOf(rules).length, 0);
+  console.log(
+    `${rights} rights in ${roles.length} roles, ${unseenRights.flatMap((one) => one.rights).length} of them listed as not used; audit logs of ${servers} API servers; ${problems.length} problems`,
+  );
+  for (const problem of problems) console.error(problem);
+  process.exitCode = problems.length === 0 ? 0 : 1;
+}

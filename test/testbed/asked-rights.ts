@@ -1,0 +1,108 @@
+/** What accounts asked of an API server, by the server's own audit log, and the short record of it that outlives the server. */
+import { randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** In the folder of the control plane. */
+export const auditLog = 'audit.log';
+/** The log, and its older part where it grew beyond its limit. */
+const anyAuditLog = /^audit[-\w.]*\.log$/;
+
+/** Folder for the records of all API servers of a run. Absent: none are kept. */
+export const rightsVariable = 'ISTHMUS_USED_RIGHTS';
+
+interface AuditEvent {
+  readonly verb: string;
+  readonly requestReceivedTimestamp: string;
+  readonly user: { readonly username: string };
+  readonly objectRef?: {
+    readonly apiGroup?: string;
+    readonly resource?: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+  };
+  readonly responseStatus?: { readonly code?: number };
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** One right that one request needed. */
+export interface Asked {
+  readonly account: string;
+  /** `verb group/resource`. */
+  readonly right: string;
+  /** A namespace, or '' for the whole cluster. */
+  readonly namespace: string;
+  readonly granted: boolean;
+  /** By which role it was granted, where RBAC says so. */
+  readonly role?: string;
+  readonly atMs: number;
+}
+
+/** Empty lines and requests for no object need none. */
+export function askedIn(line: string): readonly Asked[] {
+  if (line === '') return [];
+  const {
+    verb,
+    user,
+    objectRef,
+    annotations = {},
+    responseStatus,
+    requestReceivedTimestamp,
+  } = JSON.parse(line) as AuditEvent;
+  const { apiGroup = '', resource, subresource, namespace = '' } = objectRef ?? {};
+  if (resource === undefined) return [];
+  const what = `${apiGroup === '' ? '' : `${apiGroup}/`}${resource}${subresource === undefined ? '' : `/${subresource}`}`;
+  const role = /Role "([^"]+)" to /.exec(annotations['authorization.k8s.io/reason'] ?? '')?.[1];
+  const one = {
+    account: user.username,
+    namespace,
+    granted: annotations['authorization.k8s.io/decision'] === 'allow',
+    ...(role === undefined ? {} : { role }),
+    atMs: Date.parse(requestReceivedTimestamp),
+  };
+  // An apply that makes the object needs the right to create it, too; the log has the verb of the request only.
+  const also = verb !== 'create' && responseStatus?.code === 201 ? [{ ...one, right: `create ${what}` }] : [];
+  return [{ ...one, right: `${verb} ${what}` }, ...also];
+}
+
+interface UsedRight {
+  readonly account: string;
+  readonly role: string;
+  readonly right: string;
+}
+
+const recordOf = ({ account, role = '', right }: Asked): string => [account, role, right].join('\t');
+
+/** Before the folder of a control plane is removed. Without the variable, or without a log, it does nothing. */
+export async function keepUsedRights(dir: string): Promise<void> {
+  const folder = process.env[rightsVariable];
+  if (folder === undefined) return;
+  const files = (await readdir(dir).catch(() => [])).filter((name) => anyAuditLog.test(name));
+  const records = new Set<string>();
+  for (const name of files) {
+    for await (const line of createInterface({ input: createReadStream(path.join(dir, name)) })) {
+      // The server may have been killed in the middle of its last line.
+      if (!line.endsWith('}') && line !== '') continue;
+      for (const asked of askedIn(line)) if (asked.granted) records.add(recordOf(asked));
+    }
+  }
+  if (records.size === 0) return;
+  await mkdir(folder, { recursive: true });
+  await writeFile(path.join(folder, `${randomUUID()}.txt`), [...records].sort().join('\n'));
+}
+
+/** Of all API servers whose records are in the folder. */
+export async function readUsedRights(
+  folder: string,
+): Promise<{ readonly servers: number; readonly used: readonly UsedRight[] }> {
+  const files = await readdir(folder).catch(() => []);
+  const texts = await Promise.all(files.map((name) => readFile(path.join(folder, name), 'utf8')));
+  const lines = new Set(texts.flatMap((text) => text.split('\n')));
+  const used = [...lines].map((line) => {
+    const [account = '', role = '', right = ''] = line.split('\t');
+    return { account, role, right };
+  });
+  return { servers: files.length, used };
+}
