@@ -33,7 +33,14 @@ async function lineOf(handler: Handler, path: string, key: 'good' | 'bad', metri
   const log = createJsonLog('info', { write: (line) => void written.push(line) });
   const fixture = await createApiFixture();
   const admin = await fixture.tenant('acme');
-  const composition = { ...fixture.composition, log, ...(metricsBroker !== undefined && { metricsBroker }) };
+  const { clock } = fixture;
+  const untilChange = async (_: string, withinMs: number): Promise<void> => clock.advance(withinMs);
+  const composition = {
+    ...fixture.composition,
+    log,
+    untilChange,
+    ...(metricsBroker !== undefined && { metricsBroker }),
+  };
   const route = `GET ${path.split('?')[0]}`;
   const request = {
     method: 'GET',
