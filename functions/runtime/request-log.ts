@@ -23,7 +23,7 @@ export interface Known {
 }
 
 /** `tenant` is absent for operators, and until the credentials are verified. */
-export function callerFields({ caller, agent, operator }: AnyPrincipal): {
+function callerFields({ caller, agent, operator }: AnyPrincipal): {
   readonly tenant?: string;
   readonly principal?: string;
 } {
