@@ -4,7 +4,6 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { consolePolicy } from '#infra/rules/console-headers.ts';
 import { logIn, openBrowser, visit } from './browser.ts';
 import { type ConsoleBroker, startConsoleBroker } from './console-broker.ts';
 
@@ -96,30 +95,6 @@ test('a member logs in by the provider of the tenant, has its role, and stays lo
   await page.getByRole('button', { name: 'Log out' }).click();
   // Its login is remembered, but for the secret parts.
   expect(await page.getByLabel('Issuer').inputValue()).toBe(issuer);
-  await close();
-});
-
-test('where files come from a CDN there is no session: the token works until the page is loaded again', async () => {
-  const { page, complaints, close } = await visit(browser, { url: console.url });
-  // What S3 says of a path that it does not have.
-  const denied = { status: 403, contentType: 'application/xml', body: '<Error><Code>AccessDenied</Code></Error>' };
-  await page.route('**/console/session', (route) => route.fulfill(denied));
-  // The CDN sends one policy with every file, for every address.
-  await page.route(
-    (url) => url.origin === console.url && url.pathname === '/',
-    async (route) => {
-      const response = await route.fetch();
-      const headers = { ...response.headers(), 'content-security-policy': consolePolicy([issuer]) };
-      await route.fulfill({ response, headers });
-    },
-  );
-  await page.reload();
-  await atProvider(page, 'anna');
-  await page.getByText('default (operator)').waitFor();
-  await page.getByRole('link', { name: 'Clusters' }).first().click();
-  expect(complaints.filter((one) => !one.startsWith('request to '))).toEqual([]);
-  await page.reload();
-  await page.getByLabel('API key').waitFor();
   await close();
 });
 
