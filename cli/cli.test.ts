@@ -174,11 +174,46 @@ describe('with clusters', () => {
     });
   });
 
+  test('are looked at by the doctor through the broker alone, without a kubeconfig', async () => {
+    const none = await cli('doctor milan rome');
+    expect([none.code, none.out]).toEqual([16, expect.stringContaining('knows no peering milan -> rome (not_peered')]);
+    await cli('peer rome milan --cpu 2');
+    const waits = await cli('doctor rome milan -o json');
+    expect([waits.code, JSON.parse(waits.out)]).toMatchObject([
+      16,
+      { clusters: [], cause: { code: 'peering_waits', at: 'rome' }, looked: [`broker ${broker.url}`] },
+    ]);
+    const neither = await cli('doctor rome milan', { env: { ISTHMUS_CONFIG: '/nonexistent/config.json' } });
+    expect([neither.code, neither.err]).toEqual([2, expect.stringContaining('nor a login at a broker')]);
+  });
+
   test('gives up waiting at the deadline and says what was missing', async () => {
     const { code, err } = await cli('peer rome milan --wait --timeout 1s');
     expect(code).toBe(8);
     expect(err).toMatch(/after 1.0s the peering rome -> milan is \w+: /);
     expect(err).toContain('isthmus describe peering rome milan');
+  });
+
+  test('prints each change as one line of JSON while it waits', async () => {
+    const { code, out, err } = await cli('peer rome milan --wait -o json --timeout 1s');
+    const events = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect([code, err]).toEqual([8, expect.stringContaining('deadline_exceeded')]);
+    expect(events[0]).toMatchObject({
+      event: 'waiting',
+      consumer: 'rome',
+      provider: 'milan',
+      phase: expect.any(String),
+    });
+    expect(events[0]?.missing).toEqual(expect.arrayContaining([expect.objectContaining({ type: 'NodeReady' })]));
+    expect(events.at(-1)).toMatchObject({ event: 'failed', code: 'deadline_exceeded', message: expect.any(String) });
+    expect(events.filter(({ event }) => event !== 'waiting')).toHaveLength(1);
+    expect(await cli('unpeer rome milan -o json')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('add --wait'),
+    });
   });
 
   test('refuses a network that an agent cannot make, and says whose', async () => {
@@ -244,8 +279,8 @@ describe('killing the broker at any moment', () => {
     const unpeering = new Promise<void>((resolve) => {
       begun = resolve;
     });
-    const waiting = cli('unpeer pavia lucca --wait --timeout 1m', {
-      onErr: (text) => text.includes('Unpeering') && begun(),
+    const waiting = cli('unpeer pavia lucca --wait -o json --timeout 1m', {
+      onOut: (text) => text.includes('Unpeering') && begun(),
     });
     await unpeering;
     const { port } = new URL(broker.url);
@@ -253,7 +288,9 @@ describe('killing the broker at any moment', () => {
     broker = await serveBroker(path.join(dir, 'data'), `127.0.0.1:${port}`);
     expect(broker.adminKey).toBeUndefined();
     for (const agent of agents) await cleaned(agent);
-    expect(await waiting).toMatchObject({ code: 0, out: 'peering pavia -> lucca is gone\n' });
+    const { code, out } = await waiting;
+    const last = JSON.parse(out.trim().split('\n').at(-1) ?? '') as object;
+    expect([code, last]).toMatchObject([0, { event: 'done', consumer: 'pavia', provider: 'lucca', phase: 'Gone' }]);
     expect((await cli('unpeer pavia lucca')).out).toBe('peering pavia -> lucca is gone already\n');
   }, 90_000);
 });

@@ -51,6 +51,13 @@ test('each file comes with the headers that a broker of your own sends', () => {
   expect(sent).toEqual(securityHeaders);
 });
 
+test('the page may ask the identity providers of its stage, and no other origin', () => {
+  const policyOf = (stage: string): string =>
+    JSON.stringify(one('AWS::CloudFront::ResponseHeadersPolicy', stage).ResponseHeadersPolicyConfig);
+  expect(policyOf('everything')).toContain("connect-src 'self' https://id.example.com;");
+  expect(policyOf('production')).toContain("connect-src 'self';");
+});
+
 test('the page and the API are one origin; answers of the API are never kept', () => {
   const { DistributionConfig } = one('AWS::CloudFront::Distribution') as {
     DistributionConfig: {

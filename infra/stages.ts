@@ -40,6 +40,8 @@ export const StageSettings = z.strictObject({
   corsOrigins: z.array(
     z.string().refine(isOrigin, 'must be an origin as browsers send it: https://portal.example.com'),
   ),
+  /** Origins of identity providers by which readers of the console log in; empty: by keys alone. Other origins the page cannot ask. */
+  consoleIssuers: z.array(z.string().refine(isOrigin, 'must be an origin: https://id.example.com')),
   domain: Domain.optional(),
   /** Concurrent executions that AWS grants the account in this Region: 1,000, or less in a new account. */
   accountConcurrency: z.int().min(100),
@@ -65,6 +67,7 @@ const development: StageSettings = {
   logLevel: 'debug',
   throttle: { perSecond: 50, burst: 100 },
   corsOrigins: [],
+  consoleIssuers: [],
   accountConcurrency: 1_000,
   reservedConcurrency: {},
   alarmSubscribers: [],
@@ -106,6 +109,7 @@ const production: StageSettings = {
   logLevel: 'info',
   throttle: { perSecond: 2_000, burst: 4_000 },
   corsOrigins: [],
+  consoleIssuers: [],
   accountConcurrency: 1_000,
   reservedConcurrency: setAside,
   alarmSubscribers: [],

@@ -87,7 +87,7 @@ async function mustBe(kube: KubeClient, name: string): Promise<void> {
 async function end(io: CliIo, broker: BrokerClient, peering: Peering, timeoutMs: number): Promise<void> {
   const ending = await broker.api.deletePeering({ path: { peering: peering.id } });
   try {
-    const gone = await follow(io, broker, ending, timeoutMs, ['Gone']);
+    const gone = await follow(io, broker, ending, { timeoutMs, until: 'Gone', events: false });
     for (const what of gone.leftBehind) io.stderr.write(`left behind: ${what}\n`);
   } catch (error) {
     if (codeOf(error) !== 'deadline_exceeded') throw error;

@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '#cli/output/duration.ts';
 import { formats } from '#cli/output/print.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import { ClusterId } from '#shared/schema/protocol/agent-protocol.ts';
 
 export const outputOption = (): Option =>
@@ -30,6 +31,17 @@ export const manifestOption = (): Option =>
     'yaml',
     'json',
   ]);
+
+export const waitEventsOption = (): Option =>
+  new Option('-o, --output <format>', 'with --wait: print each change as one line of JSON').choices(['json']);
+
+/** Of a command with `waitEventsOption`: without --wait there are no changes to print. */
+export function wantsEvents({ wait, output }: { readonly wait?: boolean; readonly output?: 'json' }): boolean {
+  if (output === undefined || wait === true) return output !== undefined;
+  throw new AppError('fields_conflict', '--output prints what happens while --wait waits, and --wait is not given', {
+    detail: { field: 'output', value: output, remedy: 'add --wait, or leave --output out' },
+  });
+}
 
 /** Of a value that `timeoutOption` let through. */
 export const timeoutMsOf = (options: { readonly timeout: string }): number => parseDuration(options.timeout) ?? 0;

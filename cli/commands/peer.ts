@@ -6,6 +6,7 @@ import { printObject } from '#cli/output/print.ts';
 import { createProgress } from '#cli/output/progress.ts';
 import { arrow, followPeering, mustFindPeering } from '#cli/peerings/follow.ts';
 import { forceUnpeer } from '#cli/peerings/force-unpeer.ts';
+import { createWaitEvents, type WaitEvents } from '#cli/peerings/wait-events.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
 import type { Peering as PeeringObject } from '#shared/schema/isthmus/peering.ts';
@@ -19,6 +20,8 @@ import {
   quantity,
   timeoutMsOf,
   timeoutOption,
+  waitEventsOption,
+  wantsEvents,
 } from './options.ts';
 
 interface PeerOptions extends NetworkOptions {
@@ -41,7 +44,8 @@ export const peerCommand = (io: CliIo): Command =>
     .addHelpText(
       'after',
       `
-With -o the same wish is printed as a Peering, to be applied in CONSUMER; the broker is not asked.
+With --wait and -o json, each change is printed as one line of JSON; the last has event done or failed. Without --wait,
+-o prints the same wish as a Peering, to be applied in CONSUMER; the broker is not asked.
 
 What is not asked for is limited by the provider's PeeringPolicy alone. For a pair that is peered already, the resources are changed, and of
 network and labels what is named. A pair that is peered both ways has one link: the first peering decides where it is dialled.
@@ -75,7 +79,8 @@ const requested = ({ cpu, memory, pods, resource }: PeerOptions): Record<string,
 
 async function peer(io: CliIo, consumer: string, provider: string, options: PeerOptions): Promise<void> {
   const network = askedNetwork(options);
-  if (options.output !== undefined) return printObject(io, options.output, peeringObject(provider, options));
+  const events = options.wait === true && options.output === 'json';
+  if (options.output !== undefined && !events) return printObject(io, options.output, peeringObject(provider, options));
   const broker = await openBroker(io);
   try {
     const peering = await broker.api.createPeering(
@@ -96,9 +101,8 @@ async function peer(io: CliIo, consumer: string, provider: string, options: Peer
       io.stderr.write(`follow it with: isthmus describe peering ${consumer} ${provider}\n`);
       return;
     }
-    const ended = await follow(io, broker, peering, timeoutMsOf(options), ['Ready', 'Failed', 'Gone']);
-    if (ended.phase !== 'Ready') throw failed(ended);
-    io.stdout.write(`peering ${arrow(ended)} is Ready: node ${ended.nodeName} in ${consumer}\n`);
+    const ended = await follow(io, broker, peering, { timeoutMs: timeoutMsOf(options), until: 'Ready', events });
+    if (!events) io.stdout.write(`peering ${arrow(ended)} is Ready: node ${ended.nodeName} in ${consumer}\n`);
   } finally {
     broker.close();
   }
@@ -130,29 +134,44 @@ function peeringObject(provider: string, options: PeerOptions): PeeringObject {
   };
 }
 
+interface FollowOptions {
+  readonly timeoutMs: number;
+  readonly until: 'Ready' | 'Gone';
+  /** One line of JSON on stdout for each change, in place of the progress on stderr. */
+  readonly events: boolean;
+}
+
+/** Resolves with the peering in that phase; rejects with `peering_failed` when it ends in another. */
 export async function follow(
   io: CliIo,
   broker: BrokerClient,
   start: Peering,
-  timeoutMs: number,
-  until: readonly Peering['phase'][],
+  { timeoutMs, until, events }: FollowOptions,
 ): Promise<Peering> {
-  const step = createProgress(io).step(`${until.includes('Ready') ? 'peering' : 'unpeering'} ${arrow(start)}`);
+  const ends: readonly Peering['phase'][] = until === 'Ready' ? ['Ready', 'Failed', 'Gone'] : ['Gone'];
+  const sight = events ? createWaitEvents(io, start) : progressOf(io, start, until);
   try {
-    const peering = await followPeering(io, broker, start, {
-      done: ({ phase }) => until.includes(phase),
-      timeoutMs,
-      onNews: ({ phase, waitingFor }) => step.update(waitingFor ? `${phase}, ${waitingFor}` : phase),
-    });
-    step.done(peering.phase);
+    const done = ({ phase }: Peering): boolean => ends.includes(phase);
+    const peering = await followPeering(io, broker, start, { done, timeoutMs, onNews: (one) => sight.waiting(one) });
+    if (peering.phase !== until) throw failed(peering);
+    sight.done(peering);
     return peering;
   } catch (error) {
-    step.fail();
+    sight.failed(error);
     throw error;
   }
 }
 
-export function failed(peering: Peering): AppError {
+function progressOf(io: CliIo, start: Peering, until: FollowOptions['until']): WaitEvents {
+  const step = createProgress(io).step(`${until === 'Ready' ? 'peering' : 'unpeering'} ${arrow(start)}`);
+  return {
+    waiting: ({ phase, waitingFor }) => step.update(waitingFor ? `${phase}, ${waitingFor}` : phase),
+    done: ({ phase }) => step.done(phase),
+    failed: () => step.fail(),
+  };
+}
+
+function failed(peering: Peering): AppError {
   const open = peering.conditions.filter(({ status }) => status === 'False');
   const why = open.map(({ message }) => message).join('; ') || peering.waitingFor;
   const action = open.find((condition) => condition.action !== '')?.action;
@@ -167,6 +186,7 @@ export const unpeerCommand = (io: CliIo): Command =>
     .argument('<consumer>', 'cluster that has the node', clusterName)
     .argument('<provider>', 'cluster that runs the pods', clusterName)
     .option('--wait', 'wait until nothing is left, showing what happens')
+    .addOption(waitEventsOption())
     .option('--force', 'do not wait for a side that is gone for ever; refused while both answer')
     .option('--kubeconfig <file>', 'with --force, for a peering without a broker: the side that is left')
     .addOption(contextOption())
@@ -194,10 +214,12 @@ interface UnpeerOptions {
   readonly context?: string;
   readonly yes?: boolean;
   readonly timeout: string;
+  readonly output?: 'json';
 }
 
 async function unpeer(io: CliIo, consumer: string, provider: string, options: UnpeerOptions): Promise<void> {
   const { force = false, kubeconfig, context, yes = false } = options;
+  const events = wantsEvents(options);
   if (kubeconfig !== undefined && force) {
     await announceCluster(io, { kubeconfig, context }, kubeconfig);
     const target = { kubeconfig, ...(context !== undefined && { context }), yes };
@@ -229,8 +251,8 @@ async function unpeer(io: CliIo, consumer: string, provider: string, options: Un
       io.stdout.write(`peering ${arrow(ending)} is ${ending.phase}: ${ending.waitingFor}\n`);
       return;
     }
-    const gone = await follow(io, broker, ending, timeoutMsOf(options), ['Gone']);
-    io.stdout.write(`peering ${arrow(gone)} is gone\n`);
+    const gone = await follow(io, broker, ending, { timeoutMs: timeoutMsOf(options), until: 'Gone', events });
+    if (!events) io.stdout.write(`peering ${arrow(gone)} is gone\n`);
     if (gone.leftBehind.length > 0) {
       io.stderr.write('left behind on a side that could not be reached; its agent cleans up when it is back:\n');
       for (const what of gone.leftBehind) io.stderr.write(`  ${what}\n`);

@@ -14,14 +14,17 @@ import {
   resourceOptions,
   timeoutMsOf,
   timeoutOption,
+  waitEventsOption,
+  wantsEvents,
 } from './options.ts';
-import { failed, follow } from './peer.ts';
+import { follow } from './peer.ts';
 
 interface RedeemOptions extends ResourceOptions {
   readonly class?: string;
   readonly kubeconfig?: string;
   readonly wait?: boolean;
   readonly timeout: string;
+  readonly output?: 'json';
 }
 
 export const redeemCommand = (io: CliIo): Command =>
@@ -32,6 +35,7 @@ export const redeemCommand = (io: CliIo): Command =>
     .option('--class <name>', 'resource class; default: the first of the invitation')
     .option('--kubeconfig <file>', 'of your cluster: it then trusts the lock key in the code')
     .option('--wait', 'wait until the node is Ready, showing what happens')
+    .addOption(waitEventsOption())
     .addOption(timeoutOption('3m'))
     .addHelpText(
       'after',
@@ -43,6 +47,7 @@ yours is printed with the line that the inviting tenant runs.`,
     .action((code: string, consumer: string, options: RedeemOptions) => redeem(io, code, consumer, options));
 
 async function redeem(io: CliIo, given: string, consumer: string, options: RedeemOptions): Promise<void> {
+  const events = wantsEvents(options);
   const code = given === '-' ? await io.readStdin() : given;
   if (code.trim() === '') throw new AppError('invalid_input', 'no code came from standard input');
   const { code: brokersPart, voucher } = readCode(code);
@@ -83,8 +88,7 @@ async function redeem(io: CliIo, given: string, consumer: string, options: Redee
       io.stderr.write(`follow it with: isthmus describe peering ${consumer} ${peering.provider}\n`);
       return;
     }
-    const ended = await follow(io, broker, peering, timeoutMsOf(options), ['Ready', 'Failed', 'Gone']);
-    if (ended.phase !== 'Ready') throw failed(ended);
-    io.stdout.write(`peering ${arrow(ended)} is Ready: node ${ended.nodeName} in ${consumer}\n`);
+    const ended = await follow(io, broker, peering, { timeoutMs: timeoutMsOf(options), until: 'Ready', events });
+    if (!events) io.stdout.write(`peering ${arrow(ended)} is Ready: node ${ended.nodeName} in ${consumer}\n`);
   });
 }

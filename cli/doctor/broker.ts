@@ -1,34 +1,19 @@
 /** What the broker shows of both ends of a peering, where this command is logged in at one. */
-import { createBrokerClient } from '#cli/broker/broker-client.ts';
-import { loadLogin } from '#cli/broker/login-config.ts';
+import { askBroker, loginIfAny } from '#cli/broker/if-logged-in.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { findPeering } from '#cli/peerings/follow.ts';
-import { abortsWith } from '#shared/async/abort-scope.ts';
-import { codeOf } from '#shared/errors/app-error.ts';
-import { messageOf } from '#shared/errors/message-of.ts';
 import type { BrokerSaid } from './facts.ts';
 
 /** Undefined: not logged in. */
-export async function askBroker(
+export async function whatBrokerSays(
   io: CliIo,
-  [consumer, provider]: readonly [string, string],
+  pair: BrokerSaid['pair'],
   withinMs: number,
 ): Promise<BrokerSaid | undefined> {
-  const login = await loadLogin(io).catch((error: unknown) => {
-    if (codeOf(error) === 'unauthenticated') return undefined;
-    throw error;
-  });
+  const login = await loginIfAny(io);
   if (login === undefined) return undefined;
-  const { url } = login;
-  const signal = abortsWith(io.signal, AbortSignal.timeout(withinMs));
-  const broker = createBrokerClient({ ...io, signal }, login);
-  try {
-    const peering = await findPeering(broker, consumer, provider);
-    return { url, ...(peering !== undefined && { phase: peering.phase }), conditions: peering?.conditions ?? [] };
-  } catch (error) {
-    io.signal.throwIfAborted();
-    return { url, failure: messageOf(error), conditions: [] };
-  } finally {
-    broker.close();
-  }
+  const asked = await askBroker(io, login, withinMs, (broker) => findPeering(broker, ...pair));
+  if (asked.failure !== undefined) return { url: asked.url, pair, failure: asked.failure, conditions: [] };
+  const { url, value: peering } = asked;
+  return { url, pair, ...(peering !== undefined && { phase: peering.phase }), conditions: peering?.conditions ?? [] };
 }

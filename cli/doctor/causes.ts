@@ -67,6 +67,9 @@ export const causes = {
   pod_crashes: ['workload', 'a container of a pod ends again and again'],
   pod_unschedulable: ['workload', 'no node takes a pod, here or at the provider'],
   dns_down: ['workload', 'the DNS of a cluster has no pod that answers'],
+  not_peered: ['broker', 'the broker, which was asked alone, knows no such peering'],
+  agent_unheard: ['broker', 'the broker, which was asked alone, does not hear from an agent, or its cluster has left'],
+  peering_waits: ['broker', 'the broker, which was asked alone, waits for something that is missing at one end'],
   broker_refuses: ['broker', 'the broker no longer accepts the agent: token or key revoked, cluster removed'],
   broker_away: ['broker', 'the agent does not reach its broker; running peerings do not notice'],
   partly_read: ['cluster', 'something could not be read in time, so that a cause may be hidden'],
@@ -95,6 +98,9 @@ export interface Finding {
 
 const rank = new Map<string, number>(causeCodes.map((code, at) => [code, at]));
 const rankOf = ({ code }: Finding): number => rank.get(code) ?? 0;
+
+/** Whether it can bring about what the code stands for. */
+export const outranks = (finding: Finding, code: CauseCode): boolean => rankOf(finding) < (rank.get(code) ?? 0);
 
 /** The cause first; the order of equals is kept. */
 export const byCause = (findings: readonly Finding[]): Finding[] => findings.toSorted((a, b) => rankOf(a) - rankOf(b));

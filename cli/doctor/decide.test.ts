@@ -259,8 +259,8 @@ const faults: readonly Fault[] = [
     says: 'link_one_way',
     make: (rome, milan) => {
       down(rome, milan);
-      rome.gatewaySights = [{ peer: 'milan', sent: 500, received: 300 }];
-      milan.gatewaySights = [{ peer: 'rome', sent: 300, received: 0 }];
+      rome.gatewaySights = [{ peer: 'milan', sent: 500, received: 0, strays: 2 }];
+      milan.gatewaySights = [{ peer: 'rome', sent: 300, received: 0, strays: 0 }];
     },
   },
   { says: 'link_lossy', make: (rome) => Object.assign(rome.link.connections[0].status, { packetLoss: 40 }) },
@@ -420,6 +420,9 @@ describe('the doctor', () => {
       'same_cluster_id',
       'partly_read',
       'other_warning',
+      'not_peered',
+      'agent_unheard',
+      'peering_waits',
     ];
     expect([...faults.map(({ says }) => says), ...elsewhere].sort()).toEqual([...causeCodes].sort());
   });

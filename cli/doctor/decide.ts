@@ -1,8 +1,8 @@
 /** From facts to ordered findings: the cause first. Pure. */
 import { summarize } from '#cli/status/summary.ts';
-import { byCause, type Finding } from './causes.ts';
+import { byCause, type Finding, outranks } from './causes.ts';
 import type { DoctorFacts, Looked } from './facts.ts';
-import { deployment, ownPods, policies, refusedPods, rights, webhooks } from './rules/agent.ts';
+import { deployment, ownPods, policies, refusedPods, rights, unsettled, webhooks } from './rules/agent.ts';
 import { asked, brokerLink } from './rules/broker.ts';
 import { quotas, slices, virtualNodes } from './rules/capacity.ts';
 import { clock, crds, nodes, secondAgent, silence, together } from './rules/cluster.ts';
@@ -60,6 +60,12 @@ export function decide(facts: DoctorFacts): Finding[] {
   ];
   const distinct = [...new Map(found.map((one) => [`${one.code}\0${one.at}\0${one.text}`, one])).values()];
   return byCause([...distinct, ...warningsLeft(views, distinct)]);
+}
+
+/** What is worth a second look before an answer, because it may be the cause of what was found and its reason is not known yet. Empty: nothing. */
+export function awaited(facts: DoctorFacts, [cause]: readonly Finding[]): readonly string[] {
+  if (cause !== undefined && outranks(cause, 'agent_image')) return [];
+  return viewsOf(facts).flatMap((view) => unsettled(view).map((what) => `${what} of ${view.cluster}`));
 }
 
 /** What `isthmus status` warns of, when nothing here explains it. */

@@ -8,9 +8,9 @@ import type { CliIo } from '#cli/output/io.ts';
 import { during, type Progress } from '#cli/output/progress.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
-import { askBroker } from './broker.ts';
+import { whatBrokerSays } from './broker.ts';
 import { type Finding, isWarning } from './causes.ts';
-import { decide } from './decide.ts';
+import { awaited, decide } from './decide.ts';
 import type { DoctorFacts, Looked, Probed } from './facts.ts';
 import { lookAt } from './look.ts';
 
@@ -37,27 +37,8 @@ interface Answer {
 const probesWithinMs = 60_000;
 
 export async function diagnose(io: CliIo, progress: Progress, question: Question): Promise<Answer> {
-  const { pair, probe, timeoutMs } = question;
-  const [seen, broker] = await during(progress, 'looking', () =>
-    Promise.all([
-      Promise.all(question.places.map((place) => lookAt(io, place.target, timeoutMs))),
-      pair === undefined ? undefined : askBroker(io, pair, timeoutMs),
-    ]),
-  );
-  const sighted = ordered(
-    seen.map((looked, at) => ({ looked, place: question.places[at] as Place })),
-    pair,
-  );
-  const clusters = sighted.map(({ looked }) => looked);
-  if (clusters.length === 0 && broker === undefined) throw nothingToAsk();
-  const peer = clusters.length === 1 ? pair?.find((name) => name !== clusters[0]?.cluster) : undefined;
-  const facts: DoctorFacts = {
-    now: io.clock.now(),
-    clusters,
-    ...(peer !== undefined && { peer }),
-    ...(broker !== undefined && { broker }),
-  };
-  const findings = decide(facts);
+  const { probe } = question;
+  const { facts, findings, sighted } = await settled(io, progress, question);
   // A probe tells where packets end; while something else is broken, its failure tells nothing new.
   if (!probe || findings.some((one) => !isWarning(one))) return { facts, findings };
   const probed = await probeBetween(
@@ -69,6 +50,51 @@ export async function diagnose(io: CliIo, progress: Progress, question: Question
   if (probed === undefined) return { facts, findings };
   const more = { ...facts, probed };
   return { facts: more, findings: decide(more) };
+}
+
+interface Looks extends Answer {
+  readonly sighted: readonly Sighted[];
+}
+
+/** Pods of ours that have just been replaced get this long to run, or to say why they do not. */
+const settleMs = 75_000;
+const lookAgainMs = 1_500;
+
+/** Looks again while a pod of ours starts, whose absence may be the cause of everything else. */
+async function settled(io: CliIo, progress: Progress, question: Question): Promise<Looks> {
+  const deadline = io.clock.now() + settleMs;
+  let looks = await during(progress, 'looking', () => look(io, question));
+  if (awaited(looks.facts, looks.findings).length === 0) return looks;
+  return during(progress, 'waiting for pods that start', async (step) => {
+    for (;;) {
+      const names = awaited(looks.facts, looks.findings);
+      if (names.length === 0 || io.clock.now() >= deadline) return looks;
+      step.update(names.join(', '));
+      await io.clock.sleep(lookAgainMs, io.signal);
+      looks = await look(io, question);
+    }
+  });
+}
+
+async function look(io: CliIo, { places, pair, timeoutMs }: Question): Promise<Looks> {
+  const [seen, broker] = await Promise.all([
+    Promise.all(places.map((place) => lookAt(io, place.target, timeoutMs))),
+    pair === undefined ? undefined : whatBrokerSays(io, pair, timeoutMs),
+  ]);
+  const sighted = ordered(
+    seen.map((looked, at) => ({ looked, place: places[at] as Place })),
+    pair,
+  );
+  const clusters = sighted.map(({ looked }) => looked);
+  if (clusters.length === 0 && broker === undefined) throw nothingToAsk();
+  const peer = clusters.length === 1 ? pair?.find((name) => name !== clusters[0]?.cluster) : undefined;
+  const facts: DoctorFacts = {
+    now: io.clock.now(),
+    clusters,
+    ...(peer !== undefined && { peer }),
+    ...(broker !== undefined && { broker }),
+  };
+  return { facts, findings: decide(facts), sighted };
 }
 
 const nothingToAsk = (): AppError =>

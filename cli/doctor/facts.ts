@@ -44,6 +44,13 @@ export interface WebhookFacts {
   readonly registered: boolean;
   /** In the words of the API server; undefined: it was called. */
   readonly failure?: string;
+  /** Their Service. Absent: none is named, or it was not read. */
+  readonly service?: {
+    /** As `key=value`, by commas; undefined: there is no Service. */
+    readonly selector: string | undefined;
+    /** Ready addresses behind it. */
+    readonly endpoints: number;
+  };
 }
 
 /** Seen from inside a node, by its node process. */
@@ -59,6 +66,8 @@ export interface GatewaySight {
   readonly peer: string;
   readonly received: number;
   readonly sent: number;
+  /** UDP packets that came to a port on which nothing listens. */
+  readonly strays: number;
 }
 
 export interface Unread {
@@ -149,6 +158,7 @@ export interface Probed {
 /** What the broker says of the peering, where one was asked. */
 export interface BrokerSaid {
   readonly url: string;
+  readonly pair: readonly [consumer: string, provider: string];
   /** Undefined: it answered. */
   readonly failure?: string;
   /** Absent: it knows no such peering. */

@@ -27,6 +27,7 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, type Pod, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import {
+  admission,
   label,
   managedByShadowPod,
   namespaceOffloadingName,
@@ -217,27 +218,48 @@ async function unscheduledPods(kube: KubeClient): Promise<Pod[]> {
 
 /** A NamespaceOffloading in `default`, tried and never stored: every registration of ours concerns it. */
 async function askWebhooks(kube: KubeClient): Promise<WebhookFacts> {
-  if ((await ourConfigurations(kube)).length === 0) return { registered: false };
+  const configurations = await ourConfigurations(kube);
+  if (configurations.length === 0) return { registered: false };
   const said = await kube.refusalOf(namespaceOffloadings, {
     apiVersion: `${namespaceOffloadings.group}/${namespaceOffloadings.version}`,
     kind: namespaceOffloadings.kind,
     metadata: { name: namespaceOffloadingName, namespace: 'default' },
     spec: {},
   } as KubeObject);
-  return { registered: true, ...(said !== undefined && /failed calling webhook/.test(said) && { failure: said }) };
+  // Where API servers call the agent by URL there is no Service in between.
+  const byService = configurations.some(({ object }) =>
+    JSON.stringify(object).includes(`"name":"${admission.service}"`),
+  );
+  return {
+    registered: true,
+    ...(said !== undefined && /failed calling webhook/.test(said) && { failure: said }),
+    ...(byService && { service: await readWebhookService(kube) }),
+  };
+}
+
+async function readWebhookService(kube: KubeClient): Promise<NonNullable<WebhookFacts['service']>> {
+  const [service, endpoints] = await Promise.all([
+    kube.get(services, { namespace: systemNamespace, name: admission.service }),
+    readyEndpoints(kube, systemNamespace, admission.service),
+  ]);
+  return { selector: service && selectorOf(service.spec?.selector ?? {}), endpoints };
+}
+
+async function readyEndpoints(kube: KubeClient, namespace: string, service: string): Promise<number> {
+  const slices = await kube.list(endpointSlices, `kubernetes.io/service-name=${service}`, namespace);
+  // A slice without endpoints has null there.
+  const endpoints = slices.flatMap((slice) => slice.endpoints ?? []);
+  return endpoints.filter(({ conditions }) => conditions?.ready !== false).length;
 }
 
 async function readDns(kube: KubeClient): Promise<ClusterFacts['dns'] | undefined> {
   const within = { namespace: 'kube-system', name: 'kube-dns' };
-  const [service, slices, running] = await Promise.all([
+  const [service, ready, running] = await Promise.all([
     kube.get(services, within),
-    kube.list(endpointSlices, `kubernetes.io/service-name=${within.name}`, within.namespace),
+    readyEndpoints(kube, within.namespace, within.name),
     kube.list(pods, 'k8s-app=kube-dns', within.namespace),
   ]);
   if (service === undefined) return undefined;
-  // A slice without endpoints has null there.
-  const endpoints = slices.flatMap((slice) => slice.endpoints ?? []);
-  const ready = endpoints.filter(({ conditions }) => conditions?.ready !== false).length;
   const why =
     running.length === 0
       ? 'there is no pod with the label k8s-app=kube-dns'

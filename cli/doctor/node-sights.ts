@@ -58,13 +58,20 @@ async function run(target: KubeTarget, { metadata, spec }: Pod, text: string, si
   return JSON.parse(lines[0] ?? '');
 }
 
-/** While there is no session, WireGuard tries again every 5 s; the columns of `wg show dump` that count are 6 (received) and 7 (sent). */
+/**
+ * While there is no session, WireGuard tries again every 5 s; the columns of `wg show dump` that count are 6 (received) and 7 (sent). A gateway that
+ * is not heard dials from another port after a while: what the peer sends to the old one is counted as NoPorts by the kernel.
+ */
 const gatewayProgram = `
 const { execFileSync } = require('node:child_process');
+const { readFileSync } = require('node:fs');
 const read = () => execFileSync('wg', ['show', 'all', 'dump'], { encoding: 'utf8' }).split('\\n').map((line) => line.split('\\t')).filter((cells) => cells.length > 7)
   .reduce((sum, cells) => [sum[0] + Number(cells[6]), sum[1] + Number(cells[7])], [0, 0]);
+const strays = () => { const [names, values] = readFileSync('/proc/net/snmp', 'utf8').split('\\n').filter((line) => line.startsWith('Udp: ')).map((line) => line.split(' '));
+  return Number(values[names.indexOf('NoPorts')]); };
 const [received, sent] = read();
-setTimeout(() => { const [r, s] = read(); console.log(JSON.stringify({ received: r - received, sent: s - sent })); }, 6000);
+const before = strays();
+setTimeout(() => { const [r, s] = read(); console.log(JSON.stringify({ received: r - received, sent: s - sent, strays: strays() - before })); }, 6000);
 `;
 
 /** Of links that are down: which way bytes go. */

@@ -30,7 +30,7 @@ export function diagnosisOf(facts: DoctorFacts, findings: readonly Finding[]): D
 export function diagnosisText({ cause, others, looked, clusters }: Diagnosis, paint: Paint): string {
   const seen = paint('faint', `looked at: ${looked.join('; ')}`);
   if (cause === undefined)
-    return `${paint('good', 'nothing is wrong')} that can be seen in ${clusters.join(' and ')}\n${seen}\n`;
+    return `${paint('good', 'nothing is wrong')} that can be seen ${clusters.length === 0 ? 'at the broker' : `in ${clusters.join(' and ')}`}\n${seen}\n`;
   return [
     `${paint('bad', 'cause')}    ${cause.text} (${cause.code}, in ${cause.at})`,
     ...cause.evidence.map((one, at) => `${at === 0 ? 'seen' : ''}`.padEnd(9) + one),

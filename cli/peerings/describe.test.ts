@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Peering } from '#shared/schema/api/resources.ts';
-import { describePeering, nextStep } from './describe.ts';
+import { describePeering } from './describe.ts';
+import { nextStep } from './next-step.ts';
 
 const at = (seconds: number): string => new Date(Date.UTC(2026, 0, 1) + seconds * 1_000).toISOString();
 const peering: Peering = {

@@ -4,6 +4,7 @@ import type { Paint } from '#cli/output/style.ts';
 import { toneOf } from '#cli/output/style.ts';
 import type { Peering, PeeringCondition } from '#shared/schema/api/resources.ts';
 import { linkLines, networkText } from './describe-link.ts';
+import { nextStep } from './next-step.ts';
 
 export const resourcesText = (resources: Readonly<Record<string, string>> | undefined): string =>
   Object.entries(resources ?? {})
@@ -24,18 +25,6 @@ function conditionLines(condition: PeeringCondition, paint: Paint, now: number):
   if (condition.message !== '') lines.push(`      ${condition.message}`);
   if (condition.action !== '' && condition.status !== 'True') lines.push(`      to do: ${condition.action}`);
   return lines;
-}
-
-/** The first thing that a person can do, else that there is nothing to do. */
-export function nextStep(peering: Peering): string {
-  const { consumer, provider, phase } = peering;
-  const open = peering.conditions.find(({ status, action }) => status !== 'True' && action !== '');
-  if (phase === 'Gone') return `nothing; peer again with \`isthmus peer ${consumer} ${provider}\``;
-  if (phase === 'Unpeering') return open?.action ?? 'nothing: the end always comes, also when a side is dead';
-  if (open) return open.action;
-  if (phase === 'Ready')
-    return `offload a namespace: \`isthmus offload namespace NAMESPACE --kubeconfig KUBECONFIG-OF-${consumer.toUpperCase()}\``;
-  return 'nothing but waiting';
 }
 
 export function describePeering(peering: Peering, paint: Paint, now: number): string {

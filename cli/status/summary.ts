@@ -11,6 +11,7 @@ import type { NamespaceOffloading } from '#shared/schema/liqo/namespace-offloadi
 import type { Network } from '#shared/schema/liqo/network.ts';
 import type { Quota } from '#shared/schema/liqo/quota.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
+import { type PeeringEnds, warningsOf as warningsOfEnds } from './both-ends.ts';
 
 export interface ClusterObjects {
   readonly clusterId: string | undefined;
@@ -63,6 +64,10 @@ export interface ClusterStatus {
   readonly labels: string;
   readonly ranges: readonly { readonly name: string; readonly cidr: string }[];
   readonly peers: readonly PeerStatus[];
+  /** Both ends, as the broker knows them. Absent: it was not asked, or did not answer. */
+  readonly peerings?: readonly PeeringEnds[];
+  /** Why the broker was not asked, or did not answer. */
+  readonly noPeerings?: string;
   readonly namespaces: readonly { readonly name: string; readonly phase: string; readonly pods: number }[];
   readonly warnings: readonly string[];
 }
@@ -116,6 +121,16 @@ export function summarize(found: ClusterObjects, only?: string): ClusterStatus |
         .map(({ metadata, status }) => `namespace ${metadata.namespace} is ${status?.offloadingPhase}`),
     ],
   };
+}
+
+/** With what the broker said. */
+export function withEnds(
+  status: ClusterStatus,
+  said: { readonly ends: readonly PeeringEnds[] } | { readonly none: string },
+): ClusterStatus {
+  if ('none' in said) return { ...status, noPeerings: said.none };
+  const warnings = [...status.warnings, ...warningsOfEnds(said.ends, status.clusterId)];
+  return { ...status, peerings: said.ends, warnings };
 }
 
 function peerOf({ spec, status }: ForeignCluster, found: ClusterObjects): PeerStatus {

@@ -1,5 +1,6 @@
 /** `isthmus status` as text. Pure. */
 import { table } from '#cli/output/table.ts';
+import { openAt, type PeeringEnds } from './both-ends.ts';
 import type { ClusterStatus, PeerStatus } from './summary.ts';
 
 const amounts = (resources: Readonly<Record<string, string>>): string =>
@@ -18,6 +19,32 @@ const moduleText = ({ modules }: PeerStatus, which: string): string => {
   const states = modules.filter(({ module }) => module === which).map(({ status }) => status);
   return states.find((state) => state !== 'Established' && state !== 'Ready') ?? states[0] ?? '';
 };
+
+const endText = (ends: PeeringEnds, cluster: string): string => {
+  const open = openAt(ends, cluster).map(({ type }) => type);
+  const link = ends.link?.[cluster];
+  const linked =
+    link === undefined ? '' : `, link ${link.status}${link.latency === undefined ? '' : ` ${link.latency}`}`;
+  return `${open.length === 0 ? 'well' : `not ${open.join(', ')}`}${linked}`;
+};
+
+/** What does not hold at each end, in the words of the broker. */
+const openLines = (ends: PeeringEnds): readonly string[] =>
+  openAt(ends).map(
+    ({ end, type, message, action }) =>
+      `${ends.consumer} -> ${ends.provider}, ${end}: ${type}: ${message}${action === '' ? '' : `; to do: ${action}`}\n`,
+  );
+
+const peeringsText = (peerings: readonly PeeringEnds[]): string =>
+  [
+    table(peerings, [
+      { head: 'peering', cell: ({ consumer, provider }) => `${consumer} -> ${provider}` },
+      { head: 'phase', cell: ({ phase }) => phase },
+      { head: 'at the consumer', cell: (one) => endText(one, one.consumer) },
+      { head: 'at the provider', cell: (one) => endText(one, one.provider) },
+    ]),
+    ...peerings.flatMap(openLines),
+  ].join('');
 
 export function statusText(status: ClusterStatus): string {
   const { agent, broker, peers, namespaces, ranges, warnings } = status;
@@ -42,6 +69,8 @@ export function statusText(status: ClusterStatus): string {
           { head: 'link', cell: linkText },
           { head: 'pods', cell: ({ offloadedPods }) => String(offloadedPods) },
         ]),
+    ...(status.peerings === undefined || status.peerings.length === 0 ? [] : [peeringsText(status.peerings)]),
+    ...(status.noPeerings === undefined ? [] : [`only this end is shown: ${status.noPeerings}\n`]),
     ...(slices.length === 0
       ? []
       : [

@@ -34,10 +34,12 @@ export interface CallOptions {
   readonly timeoutMs?: number;
   /** Once only: the caller repeats it itself. */
   readonly once?: boolean;
+  /** Refused with `precondition_failed` when the object has another version. */
+  readonly ifVersion?: number;
 }
 
 /** Only where the broker has no sessions, in the cloud: gone with the tab. */
-let bearer: string | undefined;
+let bearer: { readonly key: string; readonly tenant?: string | undefined } | undefined;
 
 /** What a server of files says of a path that only a broker with sessions has. */
 const unknownPath = (status: number): Problem => ({
@@ -54,10 +56,17 @@ const unknownPath = (status: number): Problem => ({
 const pausesMs = [300, 1_000, 2_500];
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-const headersOf = (method: string, key: string, body: boolean): Record<string, string> => ({
+const headersOf = (
+  method: string,
+  key: string,
+  body: boolean,
+  ifVersion: number | undefined,
+): Record<string, string> => ({
   accept: 'application/json',
   'isthmus-console': '1',
-  ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+  ...(bearer !== undefined && { authorization: `Bearer ${bearer.key}` }),
+  ...(bearer?.tenant !== undefined && { 'isthmus-tenant': bearer.tenant }),
+  ...(ifVersion !== undefined && { 'if-match': `"${ifVersion}"` }),
   ...(method === 'POST' && { 'idempotency-key': key }),
   ...(body && { 'content-type': 'application/json' }),
 });
@@ -74,7 +83,7 @@ async function once(call: Pick<ApiRequest, 'method' | 'path' | 'query' | 'body'>
     const answer = await fetch(`${call.path}${query === '' ? '' : `?${query}`}`, {
       method: call.method,
       credentials: 'same-origin',
-      headers: headersOf(call.method, key, call.body !== undefined),
+      headers: headersOf(call.method, key, call.body !== undefined, options.ifVersion),
       signal: life.signal,
       ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
     }).catch(() => {
@@ -139,8 +148,13 @@ export async function logIn(key: string, tenant?: string): Promise<void> {
   } catch (error) {
     const noSessions = error instanceof Refused && error.problem.code === 'not_found';
     if (!noSessions) throw error;
-    bearer = key;
-    holder.value = { kind: 'member', ...(await api.getMe()) } as Member;
+    bearer = { key, tenant };
+    try {
+      holder.value = { kind: 'member', ...(await api.getMe()) } as Member;
+    } catch (refusal) {
+      bearer = undefined;
+      throw refusal;
+    }
   }
 }
 
@@ -149,6 +163,9 @@ export async function logOut(): Promise<void> {
   bearer = undefined;
   holder.value = { kind: 'none' };
 }
+
+export const isStale = (error: unknown): boolean =>
+  error instanceof Refused && error.problem.code === 'precondition_failed';
 
 interface Page<T> {
   readonly items: T[];

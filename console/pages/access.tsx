@@ -1,11 +1,12 @@
 /** What logs in to the tenant: API keys, members, identity providers. */
 import type { Member } from '#shared/api-client/broker-api.ts';
-import { all, api } from '../data/api.ts';
+import { all, api, isStale } from '../data/api.ts';
+import { save } from '../model/edit.ts';
 import type { Role } from '../model/rights.ts';
 import { ConfirmButton, FormButton } from '../parts/actions.tsx';
 import { Command, Empty, State, Time } from '../parts/bits.tsx';
 import type { Field } from '../parts/form.tsx';
-import { actionsColumn, List, timeColumn } from '../parts/list.tsx';
+import { actionsColumn, List, OwnList, timeColumn } from '../parts/list.tsx';
 import { can, useLoad } from '../parts/load.ts';
 import type { ShownColumn } from '../parts/table.tsx';
 import { Issuers } from './issuers.tsx';
@@ -179,9 +180,15 @@ function Members() {
                 { ...roleField, value: member.role },
               ]}
               onSubmit={async ({ name, role }) => {
-                await api.changeMember({
-                  path: { member: member.id },
-                  body: { role: roleOf(role), ...(name ? { name } : {}) },
+                const path = { member: member.id };
+                const body = { role: roleOf(role), ...(name ? { name } : {}) };
+                await save({
+                  from: member,
+                  what: 'the member',
+                  fields: (of) => [of.role, of.name],
+                  read: () => api.getMember({ path }),
+                  write: (ifVersion) => api.changeMember({ path, body }, { ifVersion }),
+                  isStale,
                 });
                 await reload();
                 return null;
@@ -201,42 +208,39 @@ function Members() {
     ),
   ];
   return (
-    <List
+    <OwnList
       title="Members"
-      actions={
-        can('members:write') && (
-          <FormButton
-            label="Add a member"
-            submit="Add"
-            intro={<p>By a verified email, or by the subject that an identity provider gives.</p>}
-            fields={[
-              { name: 'email', label: 'Email' },
-              { name: 'issuer', label: 'Issuer', placeholder: 'https://id.example.com' },
-              { name: 'subject', label: 'Subject' },
-              { name: 'name', label: 'Name' },
-              roleField,
-            ]}
-            onSubmit={async ({ email, issuer, subject, name, role }) => {
-              await api.addMember({
-                body: {
-                  role: roleOf(role),
-                  ...(email ? { email } : {}),
-                  ...(issuer ? { issuer } : {}),
-                  ...(subject ? { subject } : {}),
-                  ...(name ? { name } : {}),
-                },
-              });
-              await reload();
-              return null;
-            }}
-          />
-        )
+      permission="members:write"
+      make={
+        <FormButton
+          label="Add a member"
+          submit="Add"
+          intro={<p>By a verified email, or by the subject that an identity provider gives.</p>}
+          fields={[
+            { name: 'email', label: 'Email' },
+            { name: 'issuer', label: 'Issuer', placeholder: 'https://id.example.com' },
+            { name: 'subject', label: 'Subject' },
+            { name: 'name', label: 'Name' },
+            roleField,
+          ]}
+          onSubmit={async ({ email, issuer, subject, name, role }) => {
+            await api.addMember({
+              body: {
+                role: roleOf(role),
+                ...(email ? { email } : {}),
+                ...(issuer ? { issuer } : {}),
+                ...(subject ? { subject } : {}),
+                ...(name ? { name } : {}),
+              },
+            });
+            await reload();
+            return null;
+          }}
+        />
       }
       data={data}
       failure={failure}
       columns={columns}
-      rowKey={({ id }) => id}
-      filterFrom={8}
       empty={
         <Empty title="No member yet.">
           <p>Members log in by an identity provider that the tenant has registered.</p>

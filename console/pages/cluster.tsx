@@ -2,9 +2,10 @@
 
 import { useState } from 'preact/hooks';
 import type { Cluster, Peering } from '#shared/api-client/broker-api.ts';
-import { api } from '../data/api.ts';
+import { api, isStale } from '../data/api.ts';
 import { clusters, connection, peerings, refreshCluster } from '../data/live.ts';
 import { hrefOf } from '../data/route.ts';
+import { save } from '../model/edit.ts';
 import { quantities, sumOf } from '../model/text.ts';
 import { Bars, Command, Empty, Facts, Section, State, Time } from '../parts/bits.tsx';
 import { Confirm } from '../parts/dialog.tsx';
@@ -73,7 +74,15 @@ const ClusterFacts = ({ cluster }: { cluster: Cluster }) => (
             what={cluster.name}
             mayEdit={can('clusters:label')}
             onSave={async (labels) => {
-              await api.changeCluster({ path: { cluster: cluster.name }, body: { labels } });
+              const path = { cluster: cluster.name };
+              await save({
+                from: cluster,
+                what: 'the labels',
+                fields: (of) => of.labels,
+                read: () => api.getCluster({ path }),
+                write: (ifVersion) => api.changeCluster({ path, body: { labels } }, { ifVersion }),
+                isStale,
+              });
               await refreshCluster(cluster.name);
             }}
           />,

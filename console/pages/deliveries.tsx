@@ -4,8 +4,8 @@ import { all, api } from '../data/api.ts';
 import { hrefOf } from '../data/route.ts';
 import { FormButton } from '../parts/actions.tsx';
 import { Command, Empty, State, Time } from '../parts/bits.tsx';
-import { List } from '../parts/list.tsx';
-import { can, useLoad } from '../parts/load.ts';
+import { OwnList } from '../parts/list.tsx';
+import { useLoad } from '../parts/load.ts';
 import type { ShownColumn } from '../parts/table.tsx';
 import { wordsIn } from './terms-fields.ts';
 
@@ -89,14 +89,13 @@ function Webhooks() {
     />
   );
   return (
-    <List
+    <OwnList
       title="Webhooks"
-      actions={can('webhooks:write') && create}
+      permission="webhooks:write"
+      make={create}
       data={data}
       failure={failure}
       columns={columns}
-      rowKey={({ id }) => id}
-      filterFrom={8}
       empty={
         <Empty title="No webhook yet.">
           <p>A webhook gets a signed POST for each event of the types that it asks for.</p>
@@ -153,14 +152,13 @@ function EventTargets() {
     />
   );
   return (
-    <List
+    <OwnList
       title="Event targets"
-      actions={can('webhooks:write') && create}
+      permission="webhooks:write"
+      make={create}
       data={data}
       failure={failure}
       columns={columns}
-      rowKey={({ id }) => id}
-      filterFrom={8}
       empty={
         <Empty title="No event target yet.">
           <p>An event target is an EventBridge bus or an SQS queue of your own.</p>

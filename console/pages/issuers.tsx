@@ -5,7 +5,7 @@ import type { Role } from '../model/rights.ts';
 import { labelsIn, labelTexts } from '../model/text.ts';
 import { ConfirmButton, FormButton } from '../parts/actions.tsx';
 import { Empty } from '../parts/bits.tsx';
-import { actionsColumn, List, timeColumn } from '../parts/list.tsx';
+import { actionsColumn, OwnList, timeColumn } from '../parts/list.tsx';
 import { can, useLoad } from '../parts/load.ts';
 import type { ShownColumn } from '../parts/table.tsx';
 
@@ -38,14 +38,13 @@ export function Issuers() {
     ),
   ];
   return (
-    <List
+    <OwnList
       title="Identity providers"
-      actions={can('issuers:write') && <Register reload={reload} />}
+      permission="issuers:write"
+      make={<Register reload={reload} />}
       data={data}
       failure={failure}
       columns={columns}
-      rowKey={({ id }) => id}
-      filterFrom={8}
       empty={
         <Empty title="No identity provider: only keys log in.">
           <p>

@@ -2,9 +2,10 @@
 
 import { useState } from 'preact/hooks';
 import type { Peering } from '#shared/api-client/broker-api.ts';
-import { api } from '../data/api.ts';
+import { api, isStale } from '../data/api.ts';
 import { connection, peerings, put } from '../data/live.ts';
 import { hrefOf } from '../data/route.ts';
+import { save } from '../model/edit.ts';
 import { isSettled, linkOf, linkText, pairOf, toneOf } from '../model/peering.ts';
 import { quantities } from '../model/text.ts';
 import { Bars, Command, Empty, Facts, Section, State, Time } from '../parts/bits.tsx';
@@ -174,9 +175,18 @@ const PeeringFacts = ({ peering }: { peering: Peering }) => {
               of={peering.labels}
               what={pairOf(peering)}
               mayEdit={can('peerings:write') && peering.phase !== 'Gone'}
-              onSave={async (labels) =>
-                put(await api.changePeering({ path: { peering: peering.id }, body: { labels } }))
-              }
+              onSave={async (labels) => {
+                const path = { peering: peering.id };
+                const saved = await save({
+                  from: peering,
+                  what: 'the labels',
+                  fields: (of) => of.labels,
+                  read: async () => (await api.getPeering({ path })) ?? peering,
+                  write: (ifVersion) => api.changePeering({ path, body: { labels } }, { ifVersion }),
+                  isStale,
+                });
+                put(saved);
+              }}
             />,
           ],
           ['Link', linkText(peering)],

@@ -7,7 +7,7 @@ import type { Tone } from '../model/peering.ts';
 import { labelsIn, labelTexts, quantities } from '../model/text.ts';
 import { ActButton, ConfirmButton, FormButton } from '../parts/actions.tsx';
 import { Command, Empty, State } from '../parts/bits.tsx';
-import { actionsColumn, List, timeColumn } from '../parts/list.tsx';
+import { actionsColumn, List, OwnList, timeColumn } from '../parts/list.tsx';
 import { can, useLoad } from '../parts/load.ts';
 import type { ShownColumn } from '../parts/table.tsx';
 import { clusterField, days, resourceFields, resourcesOf, secondsOf, wordsIn } from './terms-fields.ts';
@@ -74,14 +74,13 @@ function Invitations() {
     ),
   ];
   return (
-    <List
+    <OwnList
       title="Invitations"
-      actions={can('invitations:write') && [<Invite key="invite" reload={reload} />, <Redeem key="redeem" />]}
+      permission="invitations:write"
+      make={[<Invite key="invite" reload={reload} />, <Redeem key="redeem" />]}
       data={data}
       failure={failure}
       columns={columns}
-      rowKey={({ id }) => id}
-      filterFrom={8}
       empty={
         <Empty title="No invitation yet.">
           <p>
@@ -284,14 +283,13 @@ function Rules() {
     ),
   ];
   return (
-    <List
+    <OwnList
       title="Approval rules"
-      actions={can('approval-rules:write') && <NewRule reload={reload} />}
+      permission="approval-rules:write"
+      make={<NewRule reload={reload} />}
       data={data}
       failure={failure}
       columns={columns}
-      rowKey={({ id }) => id}
-      filterFrom={8}
       empty={
         <Empty title="No rule: every request waits for a person.">
           <Command line="isthmus requests rule create --help" />

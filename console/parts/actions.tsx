@@ -17,19 +17,20 @@ interface FormButtonProps {
   readonly onSubmit: (values: Values) => Promise<ComponentChildren>;
 }
 
+/** Submits what it was given when it was opened: an edit is one of what its reader saw then. */
 export function FormButton({ label, title = label, fields, submit, intro, lacks, onSubmit }: FormButtonProps) {
-  const [open, setOpen] = useState(false);
+  const [opened, setOpened] = useState<Pick<FormButtonProps, 'onSubmit'>>();
   const [outcome, setOutcome] = useState<ComponentChildren>();
   const close = (): void => {
-    setOpen(false);
+    setOpened(undefined);
     setOutcome(undefined);
   };
   return (
     <>
-      <button type="button" onClick={() => setOpen(true)}>
+      <button type="button" onClick={() => setOpened({ onSubmit })}>
         {label}
       </button>
-      {open && (
+      {opened && (
         <Dialog title={title} onClose={close}>
           {outcome === undefined ? (
             <>
@@ -40,7 +41,7 @@ export function FormButton({ label, title = label, fields, submit, intro, lacks,
                 onCancel={close}
                 {...(lacks && { lacks })}
                 onSubmit={async (values) => {
-                  const shown = await onSubmit(values);
+                  const shown = await opened.onSubmit(values);
                   if (shown === undefined || shown === null) close();
                   else setOutcome(shown);
                 }}

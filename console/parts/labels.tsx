@@ -12,18 +12,20 @@ interface EditableLabelsProps {
   readonly onSave: (labels: Record<string, string>) => Promise<unknown>;
 }
 
+/** Saves against what was there when the dialog was opened, although the page goes on to follow the broker. */
 export function EditableLabels({ of, what, mayEdit, onSave }: EditableLabelsProps) {
-  const [open, setOpen] = useState(false);
+  const [opened, setOpened] = useState<Pick<EditableLabelsProps, 'onSave'>>();
+  const close = (): void => setOpened(undefined);
   return (
     <>
       <Labels of={of} />{' '}
       {mayEdit && (
-        <button type="button" class="small" onClick={() => setOpen(true)}>
+        <button type="button" class="small" onClick={() => setOpened({ onSave })}>
           Edit labels
         </button>
       )}
-      {open && (
-        <Dialog title={`Labels of ${what}`} onClose={() => setOpen(false)}>
+      {opened && (
+        <Dialog title={`Labels of ${what}`} onClose={close}>
           <Form
             fields={[
               {
@@ -35,10 +37,10 @@ export function EditableLabels({ of, what, mayEdit, onSave }: EditableLabelsProp
               },
             ]}
             submit="Save"
-            onCancel={() => setOpen(false)}
+            onCancel={close}
             onSubmit={async ({ labels = '' }) => {
-              await onSave(labelsIn(labels));
-              setOpen(false);
+              await opened.onSave(labelsIn(labels));
+              close();
             }}
           />
         </Dialog>

@@ -1,7 +1,8 @@
 /** A section with one table of what was read from the broker, and columns that several tables have. */
 import type { ComponentChildren } from 'preact';
+import type { Right } from '../model/rights.ts';
 import { Failure, Section, Time } from './bits.tsx';
-import type { Loaded } from './load.ts';
+import { can, type Loaded } from './load.ts';
 import { type ShownColumn, Table, type TableProps } from './table.tsx';
 
 interface ListProps<Row> extends Omit<TableProps<Row>, 'name' | 'rows'> {
@@ -20,6 +21,18 @@ export const List = <Row,>({ title, actions, name = title, data, failure, ...tab
     <Failure message={failure} />
     {data && <Table name={name} rows={data} {...table} />}
   </Section>
+);
+
+interface OwnListProps<Row> extends Omit<ListProps<Row>, 'actions' | 'rowKey' | 'filterFrom'> {
+  /** Which the reader needs for `make`. */
+  readonly permission: Right;
+  /** The form, or several, that makes a row. */
+  readonly make: ComponentChildren;
+}
+
+/** What the tenant has made, each with an ID; mostly few of them. */
+export const OwnList = <Row extends { readonly id: string }>({ permission, make, ...list }: OwnListProps<Row>) => (
+  <List actions={can(permission) && make} rowKey={({ id }) => id} filterFrom={8} {...list} />
 );
 
 /** `at`: RFC 3339. */

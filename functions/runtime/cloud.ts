@@ -111,6 +111,7 @@ function compose(
     clock,
     log,
     version,
+    metricsBroker: env.TABLE_NAME,
     // No process hears of other processes' commits: a waiting request polls at this interval.
     untilChange: (_tenant, withinMs, signal) => clock.sleep(Math.min(withinMs, pollMs), signal),
     // A WebSocket API has an address of its own; messages are posted to the same one.

@@ -30,6 +30,8 @@ export interface Composition {
   readonly untilChange: (tenant: string, withinMs: number, signal: AbortSignal) => Promise<void>;
   /** Default: what a request may ask for. */
   readonly longestWaitSeconds?: number;
+  /** Set where CloudWatch reads the log: the broker's name in metrics. */
+  readonly metricsBroker?: string;
   /** Where agents open their WebSocket, when it is not this very server. */
   readonly doorbellUrl?: string;
 }

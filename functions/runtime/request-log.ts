@@ -6,6 +6,7 @@ import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
 import { codes } from '#shared/errors/codes.ts';
 import { compositionOf } from './composition.ts';
+import { embeddedMetrics } from './embedded-metrics.ts';
 import { appErrorOf } from './problem.ts';
 import type { AnyPrincipal, AnyRoute } from './route.ts';
 
@@ -37,25 +38,31 @@ export function requestLog(
   const startedAt = new WeakMap<object, number>();
   // Probes of load balancers need no key: one line for each would bury the rest.
   const level = route.auth === 'none' ? 'debug' : 'info';
-  const write = (request: Parameters<NonNullable<Middleware['after']>>[0], outcome: Record<string, unknown>) => {
-    const { clock, log } = compositionOf(request.context);
+  const write = (
+    request: Parameters<NonNullable<Middleware['after']>>[0],
+    outcome: { readonly status: number; readonly code?: string },
+  ) => {
+    const { clock, log, metricsBroker: broker } = compositionOf(request.context);
     const { requestId, http } = request.event.requestContext;
     const { principal = {}, waited } = known(request.event);
+    const at = clock.now();
+    const ms = at - (startedAt.get(request.event) ?? at);
     log[level](requestMessage, {
       requestId,
       ...callerFields(principal),
       route: `${route.method} ${route.path}`,
       from: http.sourceIp,
-      ms: clock.now() - (startedAt.get(request.event) ?? clock.now()),
+      ms,
       ...(waited && { waited }),
       ...outcome,
+      ...(broker !== undefined && embeddedMetrics({ broker, principal, waited, ms, at, status: outcome.status })),
     });
   };
   return {
     before: ({ event, context }) => {
       startedAt.set(event, compositionOf(context).clock.now());
     },
-    after: (request) => write(request, { status: request.response?.statusCode }),
+    after: (request) => write(request, { status: request.response?.statusCode ?? 200 }),
     onError: (request) => {
       const { code } = appErrorOf(request.error);
       write(request, { status: codes[code].http, code });

@@ -4,6 +4,7 @@ import { Dashboard, GraphWidget, type IMetric, MathExpression, Metric, TextWidge
 import type { Construct } from 'constructs';
 import type { Watched } from '../rules/alarms.ts';
 import type { Names } from './names.ts';
+import { requestWidgets } from './request-widgets.ts';
 
 const period = Duration.minutes(5);
 
@@ -58,6 +59,7 @@ export function brokerDashboard(scope: Construct, names: Names, watched: Watched
           [metric('AWS/ApiGateway', 'ExecutionError', channel), metric('AWS/ApiGateway', 'ClientError', channel)],
         ),
       ],
+      requestWidgets(watched.table),
       [
         graph('Errors of functions', [everyFunction(names, 'Errors', 'Sum')]),
         graph('Duration of functions, p95 ms', [everyFunction(names, 'Duration', 'p95')]),

@@ -42,7 +42,7 @@ export class ConsoleStack extends Stack {
     const headers = new ResponseHeadersPolicy(this, 'Headers', {
       responseHeadersPolicyName: names.of('console'),
       securityHeadersBehavior: {
-        contentSecurityPolicy: { contentSecurityPolicy: consolePolicy, override: true },
+        contentSecurityPolicy: { contentSecurityPolicy: consolePolicy(settings.consoleIssuers), override: true },
         contentTypeOptions: { override: true },
         frameOptions: { frameOption: HeadersFrameOption.DENY, override: true },
         referrerPolicy: { referrerPolicy: HeadersReferrerPolicy.NO_REFERRER, override: true },

@@ -44,6 +44,7 @@ const everyOption = (like: StageSettings): StageSettings => ({
       'arn:aws:dynamodb:eu-central-1:123456789012:table/isthmus-everything-restored/stream/2026-01-01T00:00:00.000',
   },
   corsOrigins: ['https://portal.example.com'],
+  consoleIssuers: ['https://id.example.com'],
   domain: {
     api: 'broker.example.com',
     channel: 'bell.example.com',

@@ -3,7 +3,7 @@ import { pullRemedy, pullTroubleOf } from '#cli/install/image-pull.ts';
 import { agentName } from '#cli/install/manifests.ts';
 import type { CoreEvent } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
-import { label, systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { admission, label, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { fabricName, networkLabel } from '#shared/domain/network-keys.ts';
 import type { Finding } from '../causes.ts';
 import { conditionOf, isReady, nameOf, type Rule, some, type View } from './rule.ts';
@@ -112,6 +112,31 @@ export const ownPods: Rule = (view) => {
 
 /** A pod has this long to become ready before that is worth a word. */
 const startMs = 60_000;
+const starting: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitializing']);
+
+/**
+ * Pods of ours that have just been made, or are about to be, so that why they do not run is not known yet: their absence brings much about, and
+ * its cause shows within seconds. Empty when there is nothing to wait for.
+ */
+export function unsettled({ facts, all }: View): readonly string[] {
+  const young = facts.ownPods.filter(
+    (pod) =>
+      current(pod) &&
+      !isReady(pod) &&
+      all.now - Date.parse(pod.metadata.creationTimestamp ?? '') < startMs &&
+      pullTroubleOf(pod) === undefined &&
+      crashOf(pod, all.now).length === 0 &&
+      conditionOf(pod, 'PodScheduled')?.status !== 'False',
+  );
+  const { agent } = facts.status;
+  const wanted = agent?.spec?.replicas ?? 0;
+  const isRefused = conditionOf(agent, 'ReplicaFailure')?.status === 'True';
+  const isAway =
+    wanted > (agent?.status?.readyReplicas ?? 0) &&
+    !isRefused &&
+    !facts.ownPods.some((pod) => current(pod) && roleOf(pod) === 'agent' && pod.metadata.namespace === systemNamespace);
+  return [...young.map((pod) => `pod ${nameOf(pod)}`), ...(isAway ? [`a pod of Deployment ${agentName}`] : [])];
+}
 
 function crashOf(pod: Pod, now: number): { readonly pod: Pod; readonly what: string; readonly said: string }[] {
   for (const { name, state, restartCount, lastState } of pod.status?.containerStatuses ?? []) {
@@ -125,7 +150,17 @@ function crashOf(pod: Pod, now: number): { readonly pod: Pod; readonly what: str
         { pod, what: `ends again and again (${restartCount} times)`, said: `container ${name} ${reason}${end}`.trim() },
       ];
     }
-    if (reason !== '' && reason !== 'ContainerCreating' && reason !== 'PodInitializing')
+    // Between the end of a container and its restart.
+    const ended = state?.terminated;
+    if (ended !== undefined && ended.exitCode !== 0)
+      return [
+        {
+          pod,
+          what: 'has ended',
+          said: `container ${name}: exit code ${ended.exitCode}${ended.message ? `: ${ended.message}` : ''}`,
+        },
+      ];
+    if (reason !== '' && !starting.has(reason))
       return [{ pod, what: 'does not start', said: `container ${name}: ${reason}${message ? `: ${message}` : ''}` }];
   }
   const age = now - Date.parse(pod.metadata.creationTimestamp ?? '');
@@ -143,7 +178,10 @@ export const refusedPods: Rule = (view) => {
   const { cluster, facts, kubectl, all } = view;
   const { agent } = facts.status;
   const short: { readonly name: string; readonly namespace: string }[] = [];
-  if (agent !== undefined && (agent.status?.readyReplicas ?? 0) < (agent.spec?.replicas ?? 1))
+  // Events outlive what they tell of: the Deployment itself says whether its pods are refused now.
+  const refusedNow =
+    conditionOf(agent, 'Available') === undefined || conditionOf(agent, 'ReplicaFailure')?.status === 'True';
+  if (agent !== undefined && refusedNow && (agent.status?.readyReplicas ?? 0) < (agent.spec?.replicas ?? 1))
     short.push({ name: agentName, namespace: systemNamespace });
   const { nodeProcess } = facts;
   if (
@@ -194,7 +232,7 @@ function todoOfRefusal(message: string, namespace: string, kubectl: string): str
 
 export const webhooks: Rule = (view) => {
   const { cluster, facts, kubectl } = view;
-  const { registered, failure } = facts.webhooks;
+  const { registered, failure, service } = facts.webhooks;
   const restart = `\`${kubectl} --namespace ${systemNamespace} rollout restart deployment ${agentName}\``;
   if (!registered) {
     return [
@@ -208,7 +246,28 @@ export const webhooks: Rule = (view) => {
     ];
   }
   // Without a pod that is ready nothing answers: why there is none is told by its own causes.
-  if (failure === undefined || (facts.status.agent?.status?.readyReplicas ?? 0) === 0) return [];
+  if ((facts.status.agent?.status?.readyReplicas ?? 0) === 0) return [];
+  // Before what the API server says: over a connection that is open already it calls on, until that ends.
+  if (service !== undefined && service.endpoints === 0) {
+    const name = `Service ${systemNamespace}/${admission.service}`;
+    return [
+      {
+        code: 'webhook_unreachable',
+        at: cluster,
+        text: `${name} of ${cluster} leads nowhere: the API server does not reach the webhooks of the agent`,
+        evidence: [
+          service.selector === undefined
+            ? `${name} is not there`
+            : `${name} has no ready endpoint; its selector is ${service.selector || 'empty'}`,
+          ...(failure === undefined
+            ? ['the API server still calls over a connection that was open before']
+            : [failure]),
+        ],
+        todo: `${reinstall(view)}; \`${kubectl} --namespace ${systemNamespace} get service,endpointslices,pods --show-labels\` shows what the selector should match`,
+      },
+    ];
+  }
+  if (failure === undefined) return [];
   if (/x509|certificate|tls:/.test(failure)) {
     return [
       {

@@ -1,7 +1,7 @@
 /** What is wrong between agents and their broker. Pure. */
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import type { Finding } from '../causes.ts';
-import type { DoctorFacts } from '../facts.ts';
+import type { BrokerSaid, DoctorFacts } from '../facts.ts';
 import type { Rule } from './rule.ts';
 
 const refusals =
@@ -38,10 +38,21 @@ export const brokerLink: Rule = ({ cluster, facts, kubectl }) => {
   ];
 };
 
-/** What the broker itself says, where this command is logged in. */
+/** What the broker itself says, where this command is logged in. Without a cluster that answered it is all there is, and no mere warning. */
 export function asked({ broker, clusters }: DoctorFacts): Finding[] {
   if (broker === undefined) return [];
-  const at = clusters[0]?.cluster ?? 'the broker';
+  // Agents hear of it at their next exchange, minutes later.
+  if (broker.failure !== undefined && /is suspended/.test(broker.failure)) {
+    return [
+      {
+        code: 'broker_refuses',
+        at: 'the broker',
+        text: `the broker ${broker.url} accepts neither this command nor the agents of its tenant, which is suspended`,
+        evidence: [broker.failure],
+        todo: 'have the operator of the broker resume it with `isthmus tenant resume`; running peerings go on meanwhile',
+      },
+    ];
+  }
   if (broker.failure !== undefined) {
     return [
       {
@@ -49,20 +60,42 @@ export function asked({ broker, clusters }: DoctorFacts): Finding[] {
         at: 'the broker',
         text: `the broker ${broker.url} does not answer this command`,
         evidence: [broker.failure],
-        todo: `see that it runs: \`curl --insecure ${broker.url}/healthz\`; log in again with \`isthmus login\` when it refuses the key`,
+        todo: `see that it runs: \`curl --insecure ${broker.url}/v1/health\`; log in again with \`isthmus login\` when it refuses the key`,
       },
     ];
   }
-  const open = broker.conditions.filter(({ status }) => status === 'False');
-  const [first] = open;
+  const alone = !clusters.some(({ facts }) => facts !== undefined);
+  const [consumer, provider] = broker.pair;
+  if (broker.phase === undefined) return alone ? [notPeered(broker)] : [];
+  const open = broker.conditions.filter(({ status }) => status === 'False' || (alone && status === 'Unknown'));
+  const first = open.find(({ type }) => unheard.has(type)) ?? open[0];
   if (first === undefined) return [];
+  const names = { consumer, provider, both: consumer };
+  const evidence = open.map(
+    ({ side, type, message }) => `${side === 'both' ? 'both ends' : names[side]}, ${type}: ${message}`,
+  );
   return [
     {
-      code: 'other_warning',
-      at: first.side === 'both' ? at : first.side,
-      text: `the broker says of the peering: ${first.type}: ${first.message}`,
-      evidence: open.map(({ side, type, message }) => `${side}, ${type}: ${message}`),
-      todo: first.action === '' ? 'wait; `isthmus describe peering` says what is awaited' : first.action,
+      code: alone ? (unheard.has(first.type) ? 'agent_unheard' : 'peering_waits') : 'other_warning',
+      at: names[first.side],
+      text: `the broker says of the peering ${consumer} -> ${provider}, which is ${broker.phase}: ${first.type}: ${first.message}`,
+      evidence: alone
+        ? [...evidence, `seen by the broker alone: name the kubeconfigs of ${consumer} and ${provider} for more`]
+        : evidence,
+      todo:
+        first.action === ''
+          ? `wait; \`isthmus describe peering ${consumer} ${provider}\` says what is awaited`
+          : first.action,
     },
   ];
 }
+
+const unheard: ReadonlySet<string> = new Set(['ConsumerOnline', 'ProviderOnline']);
+
+const notPeered = ({ url, pair: [consumer, provider] }: BrokerSaid): Finding => ({
+  code: 'not_peered',
+  at: consumer,
+  text: `the broker knows no peering ${consumer} -> ${provider}`,
+  evidence: [`${url} lists none of this pair in this order for this login`],
+  todo: `\`isthmus get peerings\` lists those that there are; \`isthmus peer ${consumer} ${provider}\` makes this one`,
+});

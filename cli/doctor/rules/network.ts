@@ -3,7 +3,7 @@ import { label, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { fabricName, nodeProcessLabel } from '#shared/domain/network-keys.ts';
 import type { Connection } from '#shared/schema/liqo/connection.ts';
 import type { Finding } from '../causes.ts';
-import type { LinkObjects } from '../facts.ts';
+import type { GatewaySight, LinkObjects } from '../facts.ts';
 import { conditionOf, isReady, labelOf, nameOf, type Rule, some, type View } from './rule.ts';
 
 /** Beyond this, a table drops what is new now and then. */
@@ -233,9 +233,12 @@ const sightOf = (view: View, which: 'mine' | 'theirs', peer: string) =>
 function deafEnd(view: View, peer: string): string | undefined {
   const [mine, theirs] = [sightOf(view, 'mine', peer), sightOf(view, 'theirs', peer)];
   if (mine === undefined || theirs === undefined || mine.sent === 0 || theirs.sent === 0) return undefined;
-  if (mine.received > 0 === theirs.received > 0) return undefined;
-  return mine.received > 0 ? peer : view.cluster;
+  const [iHear, theyHear] = [hears(mine), hears(theirs)];
+  if (iHear === theyHear) return undefined;
+  return iHear ? peer : view.cluster;
 }
+
+const hears = ({ received, strays }: GatewaySight): boolean => received > 0 || strays > 0;
 
 const bytes = (view: View, peer: string): string[] =>
   (['mine', 'theirs'] as const).flatMap((which) => {
@@ -243,7 +246,9 @@ const bytes = (view: View, peer: string): string[] =>
     const name = which === 'mine' ? view.cluster : peer;
     return sight === undefined
       ? []
-      : [`gateway of ${name}: ${sight.sent} bytes sent, ${sight.received} received within 6 s`];
+      : [
+          `gateway of ${name}: ${sight.sent} bytes sent, ${sight.received} received within 6 s${sight.strays > 0 ? `, ${sight.strays} packets at a port that it has left` : ''}`,
+        ];
   });
 
 function noPackets({ view, peer, mine, theirLink, theirs }: Ends): Finding {

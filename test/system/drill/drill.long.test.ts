@@ -40,6 +40,18 @@ test('the doctor finds nothing in a peering that is well', async () => {
   await healthy(ground);
 });
 
+test('without a kubeconfig, it finds nothing either, by the broker alone; and `status` shows both ends', async () => {
+  const { world } = ground.stage;
+  const alone = await world.mustIsthmus('doctor', 'rome', 'milan', '-o', 'json');
+  expect(JSON.parse(alone)).toMatchObject({ clusters: [], looked: [expect.stringMatching(/^broker https:/)] });
+  const status = await world.mustIsthmus('status', 'milan', '--kubeconfig', ground.kubeconfig('rome'), '-o', 'json');
+  const [peering] = (JSON.parse(status) as { peerings: { phase: string; link: object }[] }).peerings;
+  expect(peering).toMatchObject({
+    phase: 'Ready',
+    link: { rome: { status: 'Connected' }, milan: { status: 'Connected' } },
+  });
+});
+
 test.each(faults.filter(({ what }) => chosen.includes(what)))('the doctor names the cause: $what', async (fault) => {
   const { first, right } = await drill(ground, fault);
   expect(right, JSON.stringify(first)).toBe(true);
