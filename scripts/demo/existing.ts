@@ -8,7 +8,7 @@ import { must } from '#test/harness/program.ts';
 import { buildKubebox } from '#test/testbed/build.ts';
 import { brokerAddressFor } from './broker-address.ts';
 import type { Stage } from './main.ts';
-import { workloadIn, workloadOfAgent } from './workload.ts';
+import { home, namespace, workloadIn, workloadOfAgent } from './workload.ts';
 
 export interface ExistingOptions {
   readonly root: string;
@@ -32,19 +32,6 @@ export async function openExisting(options: ExistingOptions): Promise<Stage> {
   if (files.length !== 2 || !consumerFile || !providerFile)
     throw refuse(`--kubeconfigs is ${options.kubeconfigs}, accepted are two files separated by a comma`);
   if (missing !== undefined) throw refuse(`--kubeconfigs names ${missing}, which does not exist`);
-  const { image } = options;
-  if (image === undefined)
-    throw refuse(
-      '--image is missing: where both clusters can pull the agent image (`npm run image -- --save FILE` writes it as a tar)',
-    );
-  const listen = options.brokerAddress ?? (await brokerAddressFor(files, brokerPort));
-  console.log(`           the broker listens on ${listen}`);
-  const state = path.join(options.root, '.testbed', 'world');
-  mkdirSync(state, { recursive: true });
-  const { mustIsthmus } = await openBroker({ root: options.root, state, listen });
-  const kubectl = await buildKubebox({ cache: cacheDir(), log: (line) => console.log(line) });
-  const kubectlLink = path.join(state, 'kubectl');
-  if (!existsSync(kubectlLink)) copyFileSync(kubectl, kubectlLink);
   const nameOf = (file: string) =>
     path
       .basename(file)
@@ -58,12 +45,31 @@ export async function openExisting(options: ExistingOptions): Promise<Stage> {
   if (byName.size !== 2)
     throw refuse('--kubeconfigs names two files of one base name; the base names become the names of the clusters');
   const kubeconfigPath = (name: string) => byName.get(name) ?? '';
+  const { image } = options;
+  if (image === undefined)
+    throw refuse(
+      '--image is missing: where both clusters can pull the agent image (`npm run image -- --save FILE` writes it as a tar)',
+    );
+  const listen = options.brokerAddress ?? (await brokerAddressFor(files, brokerPort));
+  console.log(`           the broker listens on ${listen}`);
+  const state = path.join(options.root, '.testbed', 'world');
+  mkdirSync(state, { recursive: true });
+  const { mustIsthmus } = await openBroker({ root: options.root, state, listen });
+  const kubectl = await buildKubebox({ cache: cacheDir(), log: (line) => console.log(line) });
+  const kubectlLink = path.join(state, 'kubectl');
+  if (!existsSync(kubectlLink)) copyFileSync(kubectl, kubectlLink);
   return {
     consumer: nameOf(consumerFile),
     provider: nameOf(providerFile),
     workload: options.workloadImage === undefined ? workloadOfAgent(image) : workloadIn(options.workloadImage),
     brokerUrl: `https://${listen}`,
     mustIsthmus,
+    kubectlFolder: state,
+    removal: [
+      `kubectl delete namespace ${namespace} ${home}`,
+      ...[...byName].map(([name, file]) => `npx isthmus leave ${name} --kubeconfig ${file} --force --purge`),
+      'npm run demo -- --down',
+    ],
     kubeconfigPath,
     kubectl: async (name, ...args) =>
       (await must(kubectlLink, [`--kubeconfig=${kubeconfigPath(name)}`, ...args])).stdout,

@@ -4,6 +4,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { setUpMachine } from '#scripts/setup/setup.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import { codes } from '#shared/errors/codes.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { openProductClusters, type ProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { openExisting } from './existing.ts';
@@ -37,6 +40,10 @@ export type Stage = Pick<ProductClusters, 'mustIsthmus' | 'join'> & {
   readonly workload: Workload;
   /** Without a trailing slash; the console is there. */
   readonly brokerUrl: string;
+  /** With a kubectl in it. */
+  readonly kubectlFolder: string;
+  /** Commands that take everything away again. */
+  readonly removal: readonly string[];
   kubeconfigPath(name: string): string;
   kubectl(name: string, ...args: readonly string[]): Promise<string>;
 };
@@ -60,6 +67,8 @@ async function ownStage(timeline: Timeline): Promise<Stage> {
     provider: 'milan',
     workload: workloadIn(values['workload-image']),
     brokerUrl: clusters.broker.url,
+    kubectlFolder: path.join(root, '.testbed'),
+    removal: ['npm run demo -- --down'],
     mustIsthmus: clusters.mustIsthmus,
     join: clusters.join,
     kubeconfigPath: (name) => clusters.cluster(name).kubeconfigPath,
@@ -170,12 +179,13 @@ const indent = (text: string) =>
 
 const quoted = (word: string): string => (/^[\w./:-]+$/.test(word) ? word : `'${word}'`);
 
-function next({ consumer, provider, kubeconfigPath, workload }: Stage): string {
-  const kubeconfig = path.relative(process.cwd(), kubeconfigPath(consumer));
-  const config = path.relative(process.cwd(), path.join(root, '.testbed', 'world', 'config.json'));
+function next({ consumer, provider, kubeconfigPath, kubectlFolder, removal, workload }: Stage): string {
+  const here = (file: string) => path.relative(process.cwd(), file);
+  const kubeconfig = here(kubeconfigPath(consumer));
+  const config = here(path.join(root, '.testbed', 'world', 'config.json'));
   return `
 Everything is left running. To try next:
-  export ISTHMUS_CONFIG=${config} KUBECONFIG=${kubeconfig} PATH=$PWD/.testbed:$PATH
+  export ISTHMUS_CONFIG=${config} KUBECONFIG=${kubeconfig} PATH=$PWD/${here(kubectlFolder)}:$PATH
   kubectl -n ${namespace} get pods -o wide --watch
   kubectl -n ${namespace} logs deploy/hello
   kubectl -n ${home} exec caller -- ${workload.get(`http://hello.${namespace}/`).map(quoted).join(' ')}
@@ -184,30 +194,33 @@ Everything is left running. To try next:
   npx isthmus unoffload namespace ${namespace} --kubeconfig ${kubeconfig}
   npx isthmus unpeer ${consumer} ${provider} --wait
 and to remove it all:
-  npm run demo -- --down`;
+${removal.map((line) => `  ${line}`).join('\n')}`;
 }
 
-if (values.help) {
-  console.log(usage);
-} else if (values.down) {
-  await removeProductClusters({ root, log: (line) => console.log(line) });
-  console.log('the demo is gone');
-} else {
+async function run(): Promise<void> {
+  if (values.help) return console.log(usage);
+  if (values.down) {
+    await removeProductClusters({ root, log: (line) => console.log(line) });
+    return console.log('the demo is gone');
+  }
   const timeline = createTimeline(
     (line) => console.log(line),
     () => performance.now(),
   );
+  const { kubeconfigs, image, 'broker-address': brokerAddress, 'workload-image': workloadImage } = values;
   const stage =
-    values.kubeconfigs === undefined
+    kubeconfigs === undefined
       ? await ownStage(timeline)
-      : await openExisting({
-          root,
-          kubeconfigs: values.kubeconfigs,
-          image: values.image,
-          brokerAddress: values['broker-address'],
-          workloadImage: values['workload-image'],
-          usage,
-        });
+      : await openExisting({ root, kubeconfigs, image, brokerAddress, workloadImage, usage });
   await play(stage, timeline);
+}
+
+try {
+  await run();
+} catch (error) {
+  const code = codeOf(error);
+  if (code === undefined) throw error;
+  console.error(`demo: ${messageOf(error)}`);
+  process.exit(codes[code].exit);
 }
 process.exit(0);

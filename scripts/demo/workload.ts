@@ -22,7 +22,7 @@ export const workloadIn = (image = 'isthmus.test/workload:1'): Workload => ({
   get: (url) => ['get', url],
 });
 
-const server = `require('node:http').createServer((q, r) => r.end(require('node:os').hostname() + '\n')).listen(${port}, () => console.log('serving'))`;
+const server = `const os = require('node:os'); require('node:http').createServer((q, r) => r.end(os.hostname() + os.EOL)).listen(${port}, () => console.log('serving'))`;
 const fetching = `fetch(process.argv[1]).then((r) => r.text()).then(console.log)`;
 const ending = `process.on('SIGTERM', () => process.exit());`;
 
