@@ -23,7 +23,7 @@ import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { waitUntilStable } from '#test/harness/wait-until-stable.ts';
-import { everything } from '#test/system/world/inventory.ts';
+import { everything } from '#test/system/whole-clusters/inventory.ts';
 import { capturedIo, isthmus, type Ran } from './captured-io.ts';
 import { type KubeClient, openCluster } from './cluster/open.ts';
 import { signedByCluster } from './gitops/client-certificate.ts';

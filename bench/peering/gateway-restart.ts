@@ -6,7 +6,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { NetnsFixture, type Streamed } from '#test/harness/netns.ts';
 import { podPlace } from '#test/system/network/test-pods.ts';
-import { container, pod } from '#test/system/world/workloads.ts';
+import { container, pod } from '#test/system/whole-clusters/workloads.ts';
 import { type BenchClusters, names } from './peering-clusters.ts';
 
 const port = 9000;

@@ -9,8 +9,8 @@ import { inOrder } from '#test/harness/in-order.ts';
 import { openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { closeDoor, turnedAway } from '../brokerless/wall.ts';
-import { consumer, createStage, isRunning, patience, provider, type Stage } from '../world/stage.ts';
-import { container, pod } from '../world/workloads.ts';
+import { consumer, createStage, isRunning, patience, provider, type Stage } from '../whole-clusters/stage.ts';
+import { container, pod } from '../whole-clusters/workloads.ts';
 
 const place = { root: repositoryRoot, dir: process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', 'in-band') };
 const patient = { ...patience, withinMs: 240_000 };

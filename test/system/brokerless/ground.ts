@@ -16,7 +16,7 @@ import { must } from '#test/harness/program.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { differences, stateOf } from '../declarative/state.ts';
 import { nodePlace, type Place, podPlace } from '../network/test-pods.ts';
-import { leftovers } from '../world/inventory.ts';
+import { leftovers } from '../whole-clusters/inventory.ts';
 import {
   type ClusterName,
   clusterNames,
@@ -25,8 +25,8 @@ import {
   isReady,
   provider,
   type Stage,
-} from '../world/stage.ts';
-import { container, pod } from '../world/workloads.ts';
+} from '../whole-clusters/stage.ts';
+import { container, pod } from '../whole-clusters/workloads.ts';
 import { type Guide, guideFor } from './guide.ts';
 
 export interface GroundOptions {

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { eventually } from '#test/harness/eventually.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { shuffled } from '../declarative/orders.ts';
-import { type ClusterName, clusterNames, consumer, reported, type Stage } from '../world/stage.ts';
+import { type ClusterName, clusterNames, consumer, reported, type Stage } from '../whole-clusters/stage.ts';
 
 /** Documents of YAML text, for each cluster. */
 export type Guide = Readonly<Record<ClusterName, readonly string[]>>;

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as timer } from 'node:timers/promises';
 import { services } from '#shared/domain/core-kinds.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
-import { clusterNames, type Stage } from '../world/stage.ts';
+import { clusterNames, type Stage } from '../whole-clusters/stage.ts';
 
 export interface Outside {
   readonly internet: { readonly ip: string; readonly port: number };

@@ -4,7 +4,7 @@ import { pods, secrets } from '#shared/domain/core-kinds.ts';
 import { authenticationKeysSecret, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { unoffloadNamespace } from '#test/e2e/liqoctl/offload.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { consumer, patience, provider } from '../world/stage.ts';
+import { consumer, patience, provider } from '../whole-clusters/stage.ts';
 import type { Ground } from './ground.ts';
 import { answersExec, credentials, here, lives, startSteady, steady } from './steady-pod.ts';
 

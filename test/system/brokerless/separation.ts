@@ -5,7 +5,7 @@ import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import { offloadNamespace, unoffloadNamespace } from '#test/e2e/liqoctl/offload.ts';
 import { peer, unpeer } from '#test/e2e/liqoctl/peer.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { consumer, patience, provider } from '../world/stage.ts';
+import { consumer, patience, provider } from '../whole-clusters/stage.ts';
 import type { Ground } from './ground.ts';
 import { answersExec, credentials, here, lives, startSteady, steady } from './steady-pod.ts';
 

@@ -1,8 +1,8 @@
 /** A pod of the consumer that runs next door, and the credentials that lead there. */
 import { nodes, pods, secrets } from '#shared/domain/core-kinds.ts';
 import { name } from '#shared/domain/liqo-keys.ts';
-import { consumer, isReady, provider, type Stage } from '../world/stage.ts';
-import { container, pod } from '../world/workloads.ts';
+import { consumer, isReady, provider, type Stage } from '../whole-clusters/stage.ts';
+import { container, pod } from '../whole-clusters/workloads.ts';
 
 export const here = 'demo';
 const there = 'demo-rome';

@@ -13,7 +13,7 @@ import { identities } from '#shared/schema/liqo/identity.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { unoffloadNamespace } from '#test/e2e/liqoctl/offload.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { consumer, patience, provider } from '../world/stage.ts';
+import { consumer, patience, provider } from '../whole-clusters/stage.ts';
 import type { Ground } from './ground.ts';
 import { answersExec, credentials, here, lives, startSteady } from './steady-pod.ts';
 import { closeDoor, openDoor, turnedAway } from './wall.ts';

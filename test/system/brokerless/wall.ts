@@ -1,5 +1,5 @@
 /** A wall in front of the provider's API server that lets no packet of the consumer's nodes pass, and counts them. */
-import { consumer, provider, type Stage } from '../world/stage.ts';
+import { consumer, provider, type Stage } from '../whole-clusters/stage.ts';
 
 const table = 'inet door';
 

@@ -5,7 +5,7 @@ import type { GuestPolicy } from '#shared/schema/isthmus/guest-policy.ts';
 import { acceptGuests } from '#test/harness/guest-policy.ts';
 import { openProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { clusterNames, consumer, createStage, provider, type Stage } from '../world/stage.ts';
+import { clusterNames, consumer, createStage, provider, type Stage } from '../whole-clusters/stage.ts';
 import { suiteImages } from './images.ts';
 
 /**

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { AppError } from '#shared/errors/app-error.ts';
 import { removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { consumer } from '../world/stage.ts';
+import { consumer } from '../whole-clusters/stage.ts';
 import { openGround } from './ground.ts';
 import { offloadSuiteNamespaces } from './offloads.ts';
 import { reasons } from './reasons.ts';

@@ -12,7 +12,7 @@ import type { Pod } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { type ClusterName, clusterNames, consumer, provider, type Stage } from '../world/stage.ts';
+import { type ClusterName, clusterNames, consumer, provider, type Stage } from '../whole-clusters/stage.ts';
 import { cutOff, giveBack } from './partition.ts';
 import { between, moment } from './processor.ts';
 import { type Copies, Goods } from './reflected-objects.ts';

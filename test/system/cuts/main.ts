@@ -3,7 +3,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { clusterNames, createStage } from '../world/stage.ts';
+import { clusterNames, createStage } from '../whole-clusters/stage.ts';
 import { runCut, wordsOf } from './cut.ts';
 
 const mostSeconds = 10;

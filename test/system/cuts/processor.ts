@@ -1,7 +1,7 @@
 /** What this machine's processors did between two moments: how busy all of them were, and what two clusters took of that. */
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
-import { clusterNames, type Stage } from '../world/stage.ts';
+import { clusterNames, type Stage } from '../whole-clusters/stage.ts';
 
 export interface Moment {
   readonly at: number;

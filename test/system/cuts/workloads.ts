@@ -2,8 +2,8 @@
 import { deployments, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { consumer, isReady, provider, type Stage } from '../world/stage.ts';
-import { container, deployment } from '../world/workloads.ts';
+import { consumer, isReady, provider, type Stage } from '../whole-clusters/stage.ts';
+import { container, deployment } from '../whole-clusters/workloads.ts';
 
 type Loose = KubeObject & { readonly spec?: unknown };
 

@@ -7,7 +7,7 @@ import { readTar } from '#shared/archive/tar.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { clusterNames } from '../world/stage.ts';
+import { clusterNames } from '../whole-clusters/stage.ts';
 import { drill, healthy } from './drill.ts';
 import type { DrillGround } from './fault.ts';
 import { faults } from './faults.ts';

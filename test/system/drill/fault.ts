@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { CauseCode } from '#cli/doctor/causes.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { type ClusterName, reported, type Stage } from '../world/stage.ts';
+import { type ClusterName, reported, type Stage } from '../whole-clusters/stage.ts';
 
 export interface DrillGround {
   readonly stage: Stage;

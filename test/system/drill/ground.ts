@@ -3,8 +3,8 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { openProductClusters, type ProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { clusterNames, createStage, reported, type Stage } from '../world/stage.ts';
-import { container, deployment } from '../world/workloads.ts';
+import { clusterNames, createStage, reported, type Stage } from '../whole-clusters/stage.ts';
+import { container, deployment } from '../whole-clusters/workloads.ts';
 import type { DrillGround } from './fault.ts';
 
 const namespace = 'shop';

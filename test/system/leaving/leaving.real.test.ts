@@ -20,7 +20,7 @@ import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.t
 import { casesOf } from '#test/harness/cases.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { waitUntilStable } from '#test/harness/wait-until-stable.ts';
-import { everything } from '../world/inventory.ts';
+import { everything } from '../whole-clusters/inventory.ts';
 import { runWithCrash } from './crashing-client.ts';
 import { type PlayedCluster, startPlayedCluster } from './simulated-kubelet.ts';
 

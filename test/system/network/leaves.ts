@@ -7,7 +7,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { NetnsFixture } from '#test/harness/netns.ts';
 import { must } from '#test/harness/program.ts';
-import { isReady, patience, type Stage } from '../world/stage.ts';
+import { isReady, patience, type Stage } from '../whole-clusters/stage.ts';
 import { type Place, podPlace } from './test-pods.ts';
 
 export const leafName = 'turin';

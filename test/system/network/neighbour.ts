@@ -7,7 +7,7 @@ import { networkPort } from '#shared/domain/network-keys.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { Netns, type NetnsFixture } from '#test/harness/netns.ts';
 import { must, run } from '#test/harness/program.ts';
-import type { ClusterName, Stage } from '../world/stage.ts';
+import type { ClusterName, Stage } from '../whole-clusters/stage.ts';
 import { type Place, podPlace } from './test-pods.ts';
 
 const highest = 65_535;

@@ -15,9 +15,9 @@ import { type Netns, NetnsFixture, type Streamed } from '#test/harness/netns.ts'
 import { openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { must } from '#test/harness/program.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { nothingLeft } from '../world/inventory.ts';
-import { type ClusterName, clusterNames, createStage, isReady, patience, type Stage } from '../world/stage.ts';
-import { container, pod } from '../world/workloads.ts';
+import { nothingLeft } from '../whole-clusters/inventory.ts';
+import { type ClusterName, clusterNames, createStage, isReady, patience, type Stage } from '../whole-clusters/stage.ts';
+import { container, pod } from '../whole-clusters/workloads.ts';
 import { answerTo, calledAt, exposedAs, leafName, leafOf, loginAt, peerWithLeaf, servedBy } from './leaves.ts';
 import { visit } from './neighbour.ts';
 import { isKernelState, nodePlace, type Place, podPlace, settledKernels } from './test-pods.ts';

@@ -10,8 +10,15 @@ import type { Peering } from '#shared/schema/api/resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { type OwnPids, openProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { nothingLeft } from '../world/inventory.ts';
-import { type ClusterName, clusterNames, consumer, createStage, provider, type Stage } from '../world/stage.ts';
+import { nothingLeft } from '../whole-clusters/inventory.ts';
+import {
+  type ClusterName,
+  clusterNames,
+  consumer,
+  createStage,
+  provider,
+  type Stage,
+} from '../whole-clusters/stage.ts';
 
 const count = Number(process.env.ISTHMUS_LONG_PEERINGS ?? 200);
 const seed = Number(process.env.ISTHMUS_LONG_SEED ?? Date.now() % 1_000_000);

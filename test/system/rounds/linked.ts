@@ -9,7 +9,7 @@ import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { Ground } from '../brokerless/ground.ts';
 import { podPlace } from '../network/test-pods.ts';
-import { clusterNames } from '../world/stage.ts';
+import { clusterNames } from '../whole-clusters/stage.ts';
 import { kernelTraces, type Traces, traceDifferences, waitUntilStable } from './traces.ts';
 
 const gatewayPods = { labelSelector: 'networking.liqo.io/component=gateway' };

@@ -9,7 +9,7 @@ import { unoffloadNamespace } from '#test/e2e/liqoctl/offload.ts';
 import { peer, unpeer } from '#test/e2e/liqoctl/peer.ts';
 import type { Ground } from '../brokerless/ground.ts';
 import { applyGuide, deleteGuide } from '../brokerless/guide.ts';
-import { type ClusterName, clusterNames, consumer, provider } from '../world/stage.ts';
+import { type ClusterName, clusterNames, consumer, provider } from '../whole-clusters/stage.ts';
 
 export type Maker = 'broker' | 'Peering object' | 'manifests' | 'liqoctl';
 

@@ -6,7 +6,7 @@ import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { Ground } from '../brokerless/ground.ts';
 import { shuffled } from '../declarative/orders.ts';
-import { clusterNames, consumer } from '../world/stage.ts';
+import { clusterNames, consumer } from '../whole-clusters/stage.ts';
 import { linkedAs, linkedAtRest } from './linked.ts';
 import { enders, type Maker, makers, tidyUp, type Way } from './peering-methods.ts';
 import { kernelTraces, namespacesOf, objectTraces, type Traces, traceDifferences, waitUntilStable } from './traces.ts';

@@ -8,7 +8,7 @@ import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { Netns } from '#test/harness/netns.ts';
 import { must } from '#test/harness/program.ts';
-import { everything } from '../world/inventory.ts';
+import { everything } from '../whole-clusters/inventory.ts';
 
 /** Texts by what they are of; of more than one line where a difference is better told by line. */
 export type Traces = Readonly<Record<string, string>>;

@@ -8,7 +8,7 @@ import { persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-k
 import { openProductClusters, type ProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { run } from '#test/harness/program.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { consumer, createStage, isReady, provider, reported, type Stage } from '../world/stage.ts';
+import { consumer, createStage, isReady, provider, reported, type Stage } from '../whole-clusters/stage.ts';
 import { claim, on, shop, statefulSet, writer } from './storage-stage.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-between-providers') };

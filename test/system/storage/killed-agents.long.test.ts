@@ -11,7 +11,15 @@ import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { type ClusterName, clusterNames, consumer, isReady, patience, provider, type Stage } from '../world/stage.ts';
+import {
+  type ClusterName,
+  clusterNames,
+  consumer,
+  isReady,
+  patience,
+  provider,
+  type Stage,
+} from '../whole-clusters/stage.ts';
 import { claim, on, openStorageStage, shop, shopThere, writer } from './storage-stage.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-killed-agents') };

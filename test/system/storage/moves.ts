@@ -15,7 +15,15 @@ import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
 import { type VolumeMove, volumeMoves } from '#shared/schema/isthmus/volume-move.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { Ended } from '#test/harness/program.ts';
-import { type ClusterName, consumer, isReady, patience, provider, reported, type Stage } from '../world/stage.ts';
+import {
+  type ClusterName,
+  consumer,
+  isReady,
+  patience,
+  provider,
+  reported,
+  type Stage,
+} from '../whole-clusters/stage.ts';
 import { claim, genuine, on, shop, shopThere, statefulSet, writer } from './storage-stage.ts';
 
 const ledger = 'data-ledger-0';

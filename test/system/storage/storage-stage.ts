@@ -1,8 +1,8 @@
 /** Two real clusters with a CSI driver in each, peered, with a namespace over both: its claims, and the pods that write and read them. */
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { openProductClusters, type ProductClustersOptions } from '#test/harness/product-clusters.ts';
-import { clusterNames, consumer, createStage, provider, type Stage } from '../world/stage.ts';
-import { container, pod } from '../world/workloads.ts';
+import { clusterNames, consumer, createStage, provider, type Stage } from '../whole-clusters/stage.ts';
+import { container, pod } from '../whole-clusters/workloads.ts';
 
 export const shop = 'shop';
 export const shopThere = 'shop-rome';

@@ -16,7 +16,15 @@ import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
 import { removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { type ClusterName, consumer, isReady, patience, provider, reported, type Stage } from '../world/stage.ts';
+import {
+  type ClusterName,
+  consumer,
+  isReady,
+  patience,
+  provider,
+  reported,
+  type Stage,
+} from '../whole-clusters/stage.ts';
 import { describeMoves } from './moves.ts';
 import { claim, genuine, on, openStorageStage, reader, shop, shopThere, statefulSet, writer } from './storage-stage.ts';
 

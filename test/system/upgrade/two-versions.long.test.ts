@@ -29,8 +29,8 @@ import {
   isReady,
   patience,
   type Stage,
-} from '../world/stage.ts';
-import { container, pod } from '../world/workloads.ts';
+} from '../whole-clusters/stage.ts';
+import { container, pod } from '../whole-clusters/workloads.ts';
 
 const formerCommit = process.env.ISTHMUS_FORMER ?? 'd0e5e3a69ab39b61a8dae570ee204735831f749a';
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'two-versions') };

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { clusterIdConfigMap, systemNamespace } from '#shared/domain/liqo-keys.ts';
-import { container } from '../../world/workloads.ts';
+import { container } from '../../whole-clusters/workloads.ts';
 import { both, changed, doing, type Fault, having, insist, must, without } from '../fault.ts';
 
 const inLiqo = ['-n', systemNamespace] as const;

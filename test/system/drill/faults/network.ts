@@ -1,5 +1,5 @@
 /** Faults of the link between two clusters and of what it stands on. */
-import type { ClusterName } from '../../world/stage.ts';
+import type { ClusterName } from '../../whole-clusters/stage.ts';
 import { both, doing, type Fault, having, insist, must } from '../fault.ts';
 
 const table = 'isthmus_drill';

@@ -1,5 +1,5 @@
 /** Faults of offloaded namespaces and of pods in them. */
-import { container, deployment } from '../../world/workloads.ts';
+import { container, deployment } from '../../whole-clusters/workloads.ts';
 import { both, changed, type Fault, having, insist, must } from '../fault.ts';
 
 const ns = 'shop';

@@ -12,7 +12,7 @@ import { eventually } from '#test/harness/eventually.ts';
 import { installMetricsServer } from '#test/harness/metrics-server.ts';
 import type { ProductClusters } from '#test/harness/product-clusters.ts';
 import { type Ended, must, run } from '#test/harness/program.ts';
-import { container, deployment, pod } from '../../world/workloads.ts';
+import { container, deployment, pod } from '../../whole-clusters/workloads.ts';
 
 type Name = 'rome' | 'milan' | 'naples';
 const namespace = 'life';
