@@ -5,16 +5,20 @@ const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port, TOKEN_FILE
 const origin = `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
 const authorization = `Bearer ${readFileSync(tokenFile, 'utf8').trim()}`;
 
-/** API servers hear of the role of this account a moment after it was written. */
-const heardWithinMs = 15_000;
+/**
+ * How long an answer that passes by itself is asked for again: an API server hears of the role of this account a moment after it was written, and
+ * answers 429 to the first list of a new kind until its watch cache is filled.
+ */
+const passesWithinMs = 15_000;
 
 /** `body` is the answer's object; where the answer is none, a Status with its text. Rejects when nothing answers within 30 s. */
 export async function ask(path, request) {
-  const deadline = Date.now() + heardWithinMs;
+  const deadline = Date.now() + passesWithinMs;
   for (;;) {
     const answer = await send(path, request);
     const lacksRole = answer.status === 403 && / cannot \w+ resource /.test(answer.body.message);
-    if (!lacksRole || Date.now() > deadline) return answer;
+    const isBusy = answer.status === 429 || answer.status === 503;
+    if (!(lacksRole || isBusy) || Date.now() > deadline) return answer;
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
 }

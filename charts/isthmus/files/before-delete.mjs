@@ -18,13 +18,17 @@ for (const kind of ['MutatingWebhookConfiguration', 'ValidatingWebhookConfigurat
   else if (status !== 404) left.push(`${kind} isthmus-webhook (the API server answers ${status})`);
 }
 const ours = /(^|\.)(liqo\.io|isthmus\.dev)$/;
-for (const { spec } of await listed('/apis/apiextensions.k8s.io/v1/customresourcedefinitions')) {
-  if (!ours.test(spec.group)) continue;
-  const held = (await listed(`/apis/${spec.group}/${spec.versions[0].name}/${spec.names.plural}`)).filter(
-    ({ metadata }) => (metadata.finalizers ?? []).length > 0,
-  );
-  if (held.length > 0) left.push(`${held.length} ${spec.names.kind}`);
-}
+const definitions = await listed('/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
+/** At once: the first list of each kind may take a second. */
+const counts = await Promise.all(
+  definitions.map(async ({ spec }) => {
+    if (!ours.test(spec.group)) return [];
+    const all = await listed(`/apis/${spec.group}/${spec.versions[0].name}/${spec.names.plural}`);
+    const held = all.filter(({ metadata }) => (metadata.finalizers ?? []).length > 0);
+    return held.length > 0 ? [`${held.length} ${spec.names.kind}`] : [];
+  }),
+);
+left.push(...counts.flat());
 for (const { metadata } of await listed('/api/v1/namespaces?labelSelector=liqo.io/tenant-namespace'))
   left.push(`Namespace ${metadata.name}`);
 if (left.length > 0) {
