@@ -5,7 +5,7 @@ const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port, TOKEN_FILE
 const origin = `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
 const authorization = `Bearer ${readFileSync(tokenFile, 'utf8').trim()}`;
 
-/** API servers hear of the role of this account a moment after it was written. */
+/** API servers hear of the role of this account a moment after it was written, and answer 429 while their cache of a kind fills. */
 const heardWithinMs = 15_000;
 
 /** `body` is the answer's object; where the answer is none, a Status with its text. Rejects when nothing answers within 30 s. */
@@ -14,8 +14,8 @@ export async function ask(path, request) {
   for (;;) {
     const answer = await send(path, request);
     const lacksRole = answer.status === 403 && / cannot \w+ resource /.test(answer.body.message);
-    if (!lacksRole || Date.now() > deadline) return answer;
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    if (!(lacksRole || answer.status === 429) || Date.now() > deadline) return answer;
+    await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }
 
