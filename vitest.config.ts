@@ -27,7 +27,7 @@ const examples = ['test/system/examples/**/*.real.test.ts'];
 
 /** `fast` needs nothing but Node; `real` needs root, Linux and the built components of the test bed; `system` has whole clusters. */
 const system = [
-  'test/system/{world,network,brokerless,storage,chart}/*.real.test.ts',
+  'test/system/{whole-clusters,network,brokerless,storage,chart}/*.real.test.ts',
   'test/system/api-proxy/in-band.real.test.ts',
   'test/system/console/five-minutes.real.test.ts',
   'test/testbed/**/*.real.test.ts',

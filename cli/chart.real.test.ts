@@ -175,7 +175,7 @@ const definitions = async (): Promise<string[]> =>
 describe('a release of the chart', () => {
   test('whose agent does not become ready is taken back with --atomic, and leaves the definitions alone', async () => {
     const file = await values({ image: 'isthmus.test/agent:0' });
-    const flags = ['--values', file, '--atomic', '--timeout', '25s'];
+    const flags = ['--values', file, '--atomic', '--timeout', '30s'];
     const { code, stderr, said } = await played('install', release, chart, ...flags);
     expect([code, stderr, said]).toEqual([
       1,

@@ -214,6 +214,11 @@ describe('with clusters', () => {
       code: 2,
       err: expect.stringContaining('add --wait'),
     });
+    expect(await cli('peer rome milan --wait -o yaml')).toMatchObject({
+      code: 2,
+      out: '',
+      err: expect.stringContaining('--wait prints lines of JSON'),
+    });
   });
 
   test('refuses a network that an agent cannot make, and says whose', async () => {

@@ -5,8 +5,10 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type IdentityProvider, startIdentityProvider } from '#control/testing/identity-provider.ts';
 import { personAtProvider } from '#control/testing/person-at-provider.ts';
+import { loadLogin } from './broker/login-config.ts';
+import { renewed } from './broker/renew.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
-import { isthmus, type Ran } from './captured-io.ts';
+import { capturedIo, isthmus, type Ran } from './captured-io.ts';
 
 let dir = '';
 let broker: BrokerChild;
@@ -43,12 +45,19 @@ interface Attempt {
   /** What the person does at the page that the command names. */
   readonly person?: (page: string) => Promise<unknown>;
   readonly args?: readonly string[];
+  /** What the command's clock is ahead of the provider's. */
+  readonly aheadMs?: number;
 }
 
 /** Time passes by the command's sleeps alone: the first lasts until the person is done. */
-async function attempt({ user, person, args }: Attempt): Promise<Ran & { readonly slept: readonly number[] }> {
+async function attempt({
+  user,
+  person,
+  args,
+  aheadMs = 0,
+}: Attempt): Promise<Ran & { readonly slept: readonly number[] }> {
   const slept: number[] = [];
-  let now = Date.now();
+  let now = Date.now() + aheadMs;
   let acted: Promise<unknown> | undefined;
   let said = '';
   const ran = await isthmus(
@@ -179,6 +188,24 @@ describe('a token that ends', () => {
     expect(await keyOf('carla')).not.toBe(before);
     await ending('carla', () => undefined);
     expect((await as('carla')('get', 'clusters')).code).toBe(0);
+  });
+
+  test('within a minute is enough to log in', async () => {
+    const ran = await attempt({ user: 'emma', person: consentAs('anna'), aheadMs: 3_600_000 - 30_000 });
+    expect([ran.code, ran.out], ran.err).toEqual([0, expect.stringContaining('role operator')]);
+  });
+
+  test('is renewed for a command that runs on, and another login that was saved meanwhile stays', async () => {
+    await attempt({ user: 'fritz', person: consentAs('anna') });
+    await ending('fritz', () => undefined);
+    const io = capturedIo({ env: { ISTHMUS_CONFIG: configOf('fritz') } });
+    const running = await loadLogin(io);
+    const other = ['--ca-hash', broker.caHash, '--key', broker.adminKey ?? ''];
+    expect((await as('fritz')('login', broker.url, ...other)).code).toBe(0);
+    const saved = await readFile(configOf('fritz'), 'utf8');
+    const fresh = await renewed(io, running);
+    expect(fresh.provider?.expiresAt).toBeGreaterThan(Date.now());
+    expect(await readFile(configOf('fritz'), 'utf8')).toBe(saved);
   });
 
   test('and cannot be renewed ends the login, with the line to type', async () => {

@@ -17,15 +17,26 @@ type Io = Pick<CliIo, 'clock' | 'signal' | 'env' | 'home'>;
 const isFresh = ({ provider }: Login, now: number): boolean =>
   provider === undefined || provider.expiresAt - now > marginMs;
 
-/** The login as it is when its token is good for another minute; else the renewed one, which is saved. Fails with `unauthenticated` when it is over. */
+const isSame = (one: Login, other: Login): boolean =>
+  one.url === other.url &&
+  one.tenant === other.tenant &&
+  one.provider?.issuer === other.provider?.issuer &&
+  one.provider?.clientId === other.provider?.clientId;
+
+/**
+ * The login as it is when its token is good for another minute; else the renewed one, which is saved, unless another login was saved while the command
+ * ran: that one stays. Fails with `unauthenticated` when it is over.
+ */
 export async function renewed(io: Io, login: Login): Promise<Login> {
   if (isFresh(login, io.clock.now())) return login;
   return exclusively(io, async () => {
     // Refresh tokens are often good once: another command may have used ours, and has saved what it got.
     const saved = await loadLogin(io);
-    const sameUser = saved.url === login.url && saved.provider?.issuer === login.provider?.issuer;
-    const latest = sameUser ? saved : login;
-    return isFresh(latest, io.clock.now()) ? latest : renew(io, latest);
+    if (!isSame(saved, login)) return renew(io, login);
+    if (isFresh(saved, io.clock.now())) return saved;
+    const fresh = await renew(io, saved);
+    if (fresh !== saved) await saveLogin(io, fresh);
+    return fresh;
   });
 }
 
@@ -42,13 +53,7 @@ async function renew(io: Io, login: Login): Promise<Login> {
   if (answer.kind === 'silence') throw new AppError('issuer_unreachable', `${issuer} cannot be asked: ${answer.why}`);
   if (answer.kind === 'error') throw over(login, answer.description ?? answer.error);
   const { idToken, refreshToken: next = refreshToken } = answer.tokens;
-  const fresh: Login = {
-    ...login,
-    key: idToken,
-    provider: { ...provider, refreshToken: next, expiresAt: expiryOf(idToken) },
-  };
-  await saveLogin(io, fresh);
-  return fresh;
+  return { ...login, key: idToken, provider: { ...provider, refreshToken: next, expiresAt: expiryOf(idToken) } };
 }
 
 const over = ({ url, provider }: Login, why: string): AppError =>

@@ -79,6 +79,10 @@ const requested = ({ cpu, memory, pods, resource }: PeerOptions): Record<string,
 
 async function peer(io: CliIo, consumer: string, provider: string, options: PeerOptions): Promise<void> {
   const network = askedNetwork(options);
+  if (options.wait && options.output === 'yaml')
+    throw new AppError('fields_conflict', '--wait prints lines of JSON, and --output is yaml', {
+      detail: { field: 'output', value: 'yaml', remedy: 'take -o json, or leave --wait out to print a Peering' },
+    });
   const events = options.wait === true && options.output === 'json';
   if (options.output !== undefined && !events) return printObject(io, options.output, peeringObject(provider, options));
   const broker = await openBroker(io);

@@ -82,6 +82,8 @@ const ownKinds: OwnKinds = {
     [['namespacemaps', 'quotas', 'virtualnodes'], keep],
     [['namespaceoffloadings'], ['patch']],
     [['shadowpods'], ['delete']],
+    // They block the deletion of what owns Pods and EndpointSlices here: OpenShift asks for it (OwnerReferencesPermissionEnforcement).
+    [['shadowendpointslices/finalizers', 'shadowpods/finalizers'], ['update']],
     [['namespacemaps/status', 'quotas/status'], ['update']],
     [['namespacemaps/status', 'namespaceoffloadings/status', 'shadowpods/status', 'virtualnodes/status'], ['patch']],
   ],

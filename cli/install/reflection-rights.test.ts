@@ -42,6 +42,14 @@ test('the agent may do in its own cluster what reflection needs, as consumer and
   expect(missing([...agentRules([]), ...namespaceRules[agentRole.offloaded]], needs)).toEqual([]);
 });
 
+test('the agent may name owners whose deletion its objects block, where the API server asks for that right', () => {
+  const owners = [
+    ['offloading.liqo.io', 'shadowpods/finalizers', 'update'],
+    ['offloading.liqo.io', 'shadowendpointslices/finalizers', 'update'],
+  ] as const;
+  expect(missing(agentRules([]), owners)).toEqual([]);
+});
+
 test('in namespaces where it does not work the agent makes no pods and no tokens, and reads no configuration', () => {
   const everywhere = agentRules([]);
   const denied = [

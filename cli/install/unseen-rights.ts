@@ -112,6 +112,15 @@ export const unseenRights: readonly UnseenRights[] = [
   {
     role: 'isthmus-agent',
     rights: [
+      'update offloading.liqo.io/shadowendpointslices/finalizers',
+      'update offloading.liqo.io/shadowpods/finalizers',
+    ],
+    reason:
+      'no request names it: the admission plugin OwnerReferencesPermissionEnforcement, which OpenShift has and the test bed has not, asks for it when a Pod or an EndpointSlice blocks the deletion of its owner',
+  },
+  {
+    role: 'isthmus-agent',
+    rights: [
       'create limitranges',
       'patch limitranges',
       'delete limitranges',

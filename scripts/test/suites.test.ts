@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { expect, test } from 'vitest';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { chosen, lists, needsMachine, type Rows } from './suites.ts';
@@ -20,6 +21,13 @@ test.each(all)('every program and folder that list %s names exists', (_, rows) =
     );
   expect(named.length).toBeGreaterThan(0);
   expect(named.filter((file) => !existsSync(`${repositoryRoot}/${file}`))).toEqual([]);
+});
+
+test('every folder of whole clusters that vitest is told of exists', () => {
+  const config = readFileSync(path.join(repositoryRoot, 'vitest.config.ts'), 'utf8');
+  const [, names = ''] = /'test\/system\/\{(.+)\}/.exec(config) ?? [];
+  const missing = names.split(',').filter((name) => !existsSync(path.join(repositoryRoot, 'test', 'system', name)));
+  expect([names, missing]).toEqual([expect.stringContaining('whole-clusters'), []]);
 });
 
 test('only suites of real components and whole clusters wait for packages and builds', () => {

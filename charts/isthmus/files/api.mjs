@@ -19,7 +19,7 @@ export async function ask(path, request) {
     const lacksRole = answer.status === 403 && / cannot \w+ resource /.test(answer.body.message);
     const isBusy = answer.status === 429 || answer.status === 503;
     if (!(lacksRole || isBusy) || Date.now() > deadline) return answer;
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }
 

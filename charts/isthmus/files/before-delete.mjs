@@ -17,7 +17,8 @@ for (const kind of ['MutatingWebhookConfiguration', 'ValidatingWebhookConfigurat
   if (status === 200) left.push(`${kind} isthmus-webhook`);
   else if (status !== 404) left.push(`${kind} isthmus-webhook (the API server answers ${status})`);
 }
-const ours = /(^|\.)(liqo\.io|isthmus\.dev)$/;
+/** Those of this chart: former versions of Liqo left others, which no agent of ours waits for. */
+const ours = /^((authentication|core|ipam|networking|offloading)\.liqo\.io|isthmus\.dev)$/;
 const definitions = await listed('/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
 /** At once: the first list of each kind may take a second. */
 const counts = await Promise.all(
@@ -29,8 +30,11 @@ const counts = await Promise.all(
   }),
 );
 left.push(...counts.flat());
-for (const { metadata } of await listed('/api/v1/namespaces?labelSelector=liqo.io/tenant-namespace'))
-  left.push(`Namespace ${metadata.name}`);
+const namespaces = '/api/v1/namespaces';
+// `isthmus uninstall` keeps tenant namespaces unless it purges, and takes the namespace of the agent away last.
+if ((await listed(`${namespaces}?fieldSelector=metadata.name=liqo`)).length > 0)
+  for (const { metadata } of await listed(`${namespaces}?labelSelector=liqo.io/tenant-namespace`))
+    left.push(`Namespace ${metadata.name}`);
 if (left.length > 0) {
   console.error(
     `Isthmus is still in this cluster: ${left.join(', ')}. Run \`isthmus uninstall --kubeconfig FILE\` first (\`isthmus leave\` where it has joined a broker), then \`helm uninstall\` again.`,
