@@ -43,12 +43,14 @@ interface Attempt {
   /** What the person does at the page that the command names. */
   readonly person?: (page: string) => Promise<unknown>;
   readonly args?: readonly string[];
+  /** How far this machine's clock is ahead. */
+  readonly aheadMs?: number;
 }
 
 /** Time passes by the command's sleeps alone: the first lasts until the person is done. */
-async function attempt({ user, person, args }: Attempt): Promise<Ran & { readonly slept: readonly number[] }> {
+async function attempt({ user, person, args, aheadMs = 0 }: Attempt): Promise<Ran & { readonly slept: readonly number[] }> {
   const slept: number[] = [];
-  let now = Date.now();
+  let now = Date.now() + aheadMs;
   let acted: Promise<unknown> | undefined;
   let said = '';
   const ran = await isthmus(
@@ -108,6 +110,12 @@ describe('a login without a key', () => {
     expect((await attempt({ user: 'berta', person: consentAs('anna') })).code).toBe(0);
     const again = await attempt({ user: 'berta', person: consentAs('anna'), args: [] });
     expect([again.code, again.out]).toEqual([0, expect.stringContaining('role operator')]);
+  });
+
+  test('is made with a token that ends within seconds', async () => {
+    const ran = await attempt({ user: 'emil', person: consentAs('anna'), aheadMs: 3_580_000 });
+    expect([ran.code, ran.err]).toEqual([0, expect.stringContaining('saved in')]);
+    expect((await as('emil')('get', 'clusters')).code).toBe(0);
   });
 
   test('ends at once when consent is denied, and leaves no login', async () => {
