@@ -48,7 +48,12 @@ interface Attempt {
 }
 
 /** Time passes by the command's sleeps alone: the first lasts until the person is done. */
-async function attempt({ user, person, args, aheadMs = 0 }: Attempt): Promise<Ran & { readonly slept: readonly number[] }> {
+async function attempt({
+  user,
+  person,
+  args,
+  aheadMs = 0,
+}: Attempt): Promise<Ran & { readonly slept: readonly number[] }> {
   const slept: number[] = [];
   let now = Date.now() + aheadMs;
   let acted: Promise<unknown> | undefined;
