@@ -297,6 +297,10 @@ describe('killing the broker at any moment', () => {
     const last = JSON.parse(out.trim().split('\n').at(-1) ?? '') as object;
     expect([code, last]).toMatchObject([0, { event: 'done', consumer: 'pavia', provider: 'lucca', phase: 'Gone' }]);
     expect((await cli('unpeer pavia lucca')).out).toBe('peering pavia -> lucca is gone already\n');
+    const again = await cli('unpeer pavia lucca --wait -o json');
+    expect(JSON.parse(again.out)).toMatchObject({ event: 'done', phase: 'Gone' });
+    const local = await cli('unpeer pavia lucca --wait -o json --force --kubeconfig none');
+    expect([local.code, local.err]).toEqual([2, expect.stringContaining('--kubeconfig asks none')]);
   }, 90_000);
 });
 

@@ -19,6 +19,8 @@ describe('settings of a stage', () => {
     { what: 'a name with a dash, which would blur physical names', over: { name: 'pro-duction' } },
     { what: 'a retention that CloudWatch does not know', over: { logDays: 42 } },
     { what: 'a misspelt setting', over: { keepdata: true } },
+    { what: 'a provider that a policy cannot name', over: { consoleIssuers: ['https://[2001:db8::1]'] } },
+    { what: 'a provider with a path', over: { consoleIssuers: ['https://id.example.com/realms/x'] } },
     { what: 'more days of recovery than AWS keeps', over: { pointInTimeRecoveryDays: 36 } },
   ])('refuse $what', ({ over }) => {
     expect(StageSettings.safeParse({ ...stages[0], ...over }).success).toBe(false);

@@ -1,6 +1,6 @@
 /** What differs between deployments, all of it. Stacks choose nothing by stage name; they read these values. */
 import * as z from 'zod';
-import { isOrigin } from '#shared/domain/cross-origin.ts';
+import { isOrigin, isPolicySource } from '#shared/domain/cross-origin.ts';
 
 const days = z.int().min(1).max(3_653);
 
@@ -41,7 +41,9 @@ export const StageSettings = z.strictObject({
     z.string().refine(isOrigin, 'must be an origin as browsers send it: https://portal.example.com'),
   ),
   /** Origins of identity providers by which readers of the console log in; empty: by keys alone. Other origins the page cannot ask. */
-  consoleIssuers: z.array(z.string().refine(isOrigin, 'must be an origin: https://id.example.com')),
+  consoleIssuers: z.array(
+    z.string().refine(isPolicySource, 'must be an origin, and no IPv6 address: https://id.example.com'),
+  ),
   domain: Domain.optional(),
   /** Concurrent executions that AWS grants the account in this Region: 1,000, or less in a new account. */
   accountConcurrency: z.int().min(100),

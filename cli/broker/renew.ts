@@ -1,7 +1,7 @@
 /** Tokens of a login by an identity provider end within minutes or hours; each command renews them by the refresh token before they do. */
 import { mkdir, rm, stat } from 'node:fs/promises';
 import type { CliIo } from '#cli/output/io.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { configFile, type Login, loadLogin, saveLogin } from './login-config.ts';
 import { expiryOf } from './provider-login/id-token.ts';
 import { findProvider } from './provider-login/provider.ts';
@@ -17,30 +17,35 @@ type Io = Pick<CliIo, 'clock' | 'signal' | 'env' | 'home'>;
 const isFresh = ({ provider }: Login, now: number): boolean =>
   provider === undefined || provider.expiresAt - now > marginMs;
 
-const isSame = (one: Login, other: Login): boolean =>
-  one.url === other.url &&
-  one.tenant === other.tenant &&
-  one.provider?.issuer === other.provider?.issuer &&
-  one.provider?.clientId === other.provider?.clientId;
-
-/**
- * The login as it is when its token is good for another minute; else the renewed one, which is saved, unless another login was saved while the command
- * ran: that one stays. Fails with `unauthenticated` when it is over.
- */
+/** The login as it is when its token is good for another minute; else the renewed one, which is saved. Fails with `unauthenticated` when it is over. */
 export async function renewed(io: Io, login: Login): Promise<Login> {
   if (isFresh(login, io.clock.now())) return login;
   return exclusively(io, async () => {
     // Refresh tokens are often good once: another command may have used ours, and has saved what it got.
     const saved = await loadLogin(io);
-    if (!isSame(saved, login)) return renew(io, login);
-    if (isFresh(saved, io.clock.now())) return saved;
-    const fresh = await renew(io, saved);
-    if (fresh !== saved) await saveLogin(io, fresh);
-    return fresh;
+    const latest = isSameLogin(saved, login) ? saved : login;
+    return isFresh(latest, io.clock.now()) ? latest : renew(io, latest);
   });
 }
 
+const isSameLogin = (a: Login, b: Login): boolean =>
+  a.url === b.url &&
+  a.tenant === b.tenant &&
+  a.provider?.issuer === b.provider?.issuer &&
+  a.provider?.clientId === b.provider?.clientId;
+
+/** While the provider does not answer, a token that is still good does. */
 async function renew(io: Io, login: Login): Promise<Login> {
+  try {
+    return await exchanged(io, login);
+  } catch (error) {
+    const isGood = (login.provider?.expiresAt ?? 0) > io.clock.now();
+    if (isGood && codeOf(error) === 'issuer_unreachable') return login;
+    throw error;
+  }
+}
+
+async function exchanged(io: Io, login: Login): Promise<Login> {
   const { provider } = login;
   if (provider === undefined) return login;
   const { issuer, clientId, refreshToken, expiresAt } = provider;
@@ -49,11 +54,22 @@ async function renew(io: Io, login: Login): Promise<Login> {
     throw over(login, 'the provider gave no refresh token');
   }
   const { tokens } = await findProvider(io, issuer, clientId);
-  const answer = await tokens({ grant_type: 'refresh_token', refresh_token: refreshToken });
+  // A refresh token is often good once: a request that was sent is waited for, 15 s at most, and saved, although the command is told to stop meanwhile.
+  const { signal } = new AbortController();
+  const answer = await tokens({ grant_type: 'refresh_token', refresh_token: refreshToken }, signal);
   if (answer.kind === 'silence') throw new AppError('issuer_unreachable', `${issuer} cannot be asked: ${answer.why}`);
   if (answer.kind === 'error') throw over(login, answer.description ?? answer.error);
   const { idToken, refreshToken: next = refreshToken } = answer.tokens;
-  return { ...login, key: idToken, provider: { ...provider, refreshToken: next, expiresAt: expiryOf(idToken) } };
+  const fresh: Login = {
+    ...login,
+    key: idToken,
+    provider: { ...provider, refreshToken: next, expiresAt: expiryOf(idToken) },
+  };
+  // Another login that was saved meanwhile stays, at this broker or another.
+  const saved = await loadLogin(io).catch(() => undefined);
+  if (saved !== undefined && isSameLogin(saved, login) && saved.provider?.refreshToken === refreshToken)
+    await saveLogin(io, fresh);
+  return fresh;
 }
 
 const over = ({ url, provider }: Login, why: string): AppError =>
@@ -75,7 +91,9 @@ async function exclusively<T>(io: Io, work: () => Promise<T>): Promise<T> {
       ({ mtimeMs }) => mtimeMs,
       () => undefined,
     );
-    if (since !== undefined && io.clock.now() - since > lockLifeMs) await rm(folder, { recursive: true, force: true });
+    // A clock that was set back makes the folder one of the future.
+    const isOld = since !== undefined && Math.abs(io.clock.now() - since) > lockLifeMs;
+    if (isOld) await rm(folder, { recursive: true, force: true });
     else await io.clock.sleep(lockPauseMs, io.signal);
   }
   try {

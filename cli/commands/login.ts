@@ -80,7 +80,7 @@ async function login(io: CliIo, text: string, options: LoginOptions): Promise<vo
     ...(caPem !== undefined && { caPem }),
     ...(proof.kind === 'key' ? { key: await readKey(io, proof.key) } : await byProvider(io, proof)),
   };
-  // Without its provider: nothing is renewed before it is saved, however short the life of the token.
+  // Without the provider: a token that has just been given is not renewed before it is saved, however soon it ends.
   const { provider: _, ...proven } = found;
   const broker = createBrokerClient(io, proven);
   try {

@@ -224,6 +224,11 @@ interface UnpeerOptions {
 async function unpeer(io: CliIo, consumer: string, provider: string, options: UnpeerOptions): Promise<void> {
   const { force = false, kubeconfig, context, yes = false } = options;
   const events = wantsEvents(options);
+  if (kubeconfig !== undefined && events) {
+    throw new AppError('fields_conflict', '--output prints what a broker tells, and --kubeconfig asks none', {
+      detail: { field: 'output', value: 'json', remedy: 'leave --output out' },
+    });
+  }
   if (kubeconfig !== undefined && force) {
     await announceCluster(io, { kubeconfig, context }, kubeconfig);
     const target = { kubeconfig, ...(context !== undefined && { context }), yes };
@@ -241,7 +246,8 @@ async function unpeer(io: CliIo, consumer: string, provider: string, options: Un
   try {
     const found = await mustFindPeering(broker, consumer, provider);
     if (found.phase === 'Gone') {
-      io.stdout.write(`peering ${arrow(found)} is gone already\n`);
+      if (events) createWaitEvents(io, found).done(found);
+      else io.stdout.write(`peering ${arrow(found)} is gone already\n`);
       return;
     }
     io.stderr.write(

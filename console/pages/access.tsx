@@ -186,6 +186,7 @@ function Members() {
                   from: member,
                   what: 'the member',
                   fields: (of) => [of.role, of.name],
+                  wanted: [body.role, body.name ?? member.name],
                   read: () => api.getMember({ path }),
                   write: (ifVersion) => api.changeMember({ path, body }, { ifVersion }),
                   isStale,

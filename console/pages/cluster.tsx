@@ -79,6 +79,7 @@ const ClusterFacts = ({ cluster }: { cluster: Cluster }) => (
                 from: cluster,
                 what: 'the labels',
                 fields: (of) => of.labels,
+                wanted: labels,
                 read: () => api.getCluster({ path }),
                 write: (ifVersion) => api.changeCluster({ path, body: { labels } }, { ifVersion }),
                 isStale,

@@ -181,6 +181,7 @@ const PeeringFacts = ({ peering }: { peering: Peering }) => {
                   from: peering,
                   what: 'the labels',
                   fields: (of) => of.labels,
+                  wanted: labels,
                   read: async () => (await api.getPeering({ path })) ?? peering,
                   write: (ifVersion) => api.changePeering({ path, body: { labels } }, { ifVersion }),
                   isStale,

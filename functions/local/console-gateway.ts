@@ -5,7 +5,7 @@ import type { Origin } from '#control/access/caller.ts';
 import { authenticateMember, looksLikeOperatorKey } from '#functions/runtime/authenticate.ts';
 import type { Composition } from '#functions/runtime/composition.ts';
 import { problemResponse } from '#functions/runtime/problem.ts';
-import { isOrigin } from '#shared/domain/cross-origin.ts';
+import { isPolicySource } from '#shared/domain/cross-origin.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { type ConsoleFiles, readConsoleFiles, sendFile } from './console-files.ts';
@@ -111,8 +111,8 @@ function providerIn(query: string): string | undefined {
   const issuer = new URLSearchParams(query).get('issuer');
   if (issuer === null || !URL.canParse(issuer)) return undefined;
   const { origin } = new URL(issuer);
-  // It becomes part of a header, where a host could hold a semicolon, and of a policy, which knows no IPv6 addresses.
-  return isOrigin(origin) && !origin.includes('[') ? origin : undefined;
+  // It becomes part of a header, where a host could hold a semicolon.
+  return isPolicySource(origin) ? origin : undefined;
 }
 
 const isFile = ({ method }: IncomingMessage, path: string): boolean =>

@@ -72,6 +72,14 @@ describe('a change that a correct client notices is found:', () => {
       /^breaking: .*body\.class: another pattern/,
     ],
     [
+      'another default',
+      (d) => {
+        const { schema } = d.paths['/v1/invitations'].post.requestBody.content['application/json'];
+        schema.properties.expiresInSeconds.default = 1;
+      },
+      /^breaking: .*body\.expiresInSeconds: another default/,
+    ],
+    [
       'a value that is no longer taken',
       (d) => body(d).properties.network.properties.gatewayLocation.enum.pop(),
       /^breaking: .*gatewayLocation: no longer takes/,
@@ -103,6 +111,13 @@ describe('a change that a correct client notices is found:', () => {
       /^breaking: .*needs role admin now/,
     ],
     ['credentials that are no longer enough', (d) => create(d).security.pop(), /^breaking: .*no longer lets/],
+    [
+      'credentials that were not needed',
+      (d) => {
+        d.paths['/v1/health'].get.security = [{ apiKey: [] }];
+      },
+      /^breaking: GET \/v1\/health: needs credentials now/,
+    ],
     [
       'an event that is gone',
       (d) => delete d.webhooks[Object.keys(d.webhooks)[0] ?? ''],

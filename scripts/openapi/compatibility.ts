@@ -19,6 +19,7 @@ export interface OpenApi {
   readonly paths: Readonly<Record<string, Json>>;
   readonly webhooks?: Readonly<Record<string, Json>>;
   readonly components?: Json;
+  readonly security?: readonly Json[];
 }
 
 const roles = ['viewer', 'operator', 'admin', 'deployment-operator'];
@@ -107,6 +108,8 @@ export function findings(before: OpenApi, after: OpenApi): readonly Finding[] {
       if (direction === 'request' && dropped) say('addition', where, `has no ${word} any more`);
       else if (direction === 'request' || old[word] !== undefined) say('breaking', where, `another ${word}`);
     }
+    const wasDefault = direction === 'request' && old.default !== undefined;
+    if (wasDefault && !same(old.default, now.default)) say('breaking', where, 'another default');
     for (const [word, sign] of bounds) {
       const [a, b] = [old[word] as number | undefined, now[word] as number | undefined];
       if (a === b || direction === 'answer') continue;
@@ -191,6 +194,18 @@ export function findings(before: OpenApi, after: OpenApi): readonly Finding[] {
       say(status.startsWith('2') ? 'breaking' : 'addition', `${where} ${status}`, 'is new');
   }
 
+  /** None: every caller is let in. */
+  function credentials(old: readonly Json[], now: readonly Json[], where: string): void {
+    if (same(old, now)) return;
+    if (now.length === 0) say('addition', where, 'needs no credentials any more');
+    else if (old.length === 0) say('breaking', where, 'needs credentials now');
+    else {
+      const allowed = new Set(now.map((one) => JSON.stringify(one)));
+      for (const way of old)
+        if (!allowed.has(JSON.stringify(way))) say('breaking', where, `no longer lets ${Object.keys(way).join()} in`);
+    }
+  }
+
   function operations(a: Json, b: Json, where: string): void {
     parameters(a, b, where);
     const [body, other] = [a.requestBody, b.requestBody];
@@ -200,9 +215,7 @@ export function findings(before: OpenApi, after: OpenApi): readonly Finding[] {
     } else if (isObject(body)) say('breaking', `${where} body`, 'is gone');
     else if (isObject(other)) say(other.required === true ? 'breaking' : 'addition', `${where} body`, 'is new');
     responses(a, b, where);
-    const allowed = new Set(listOf(b.security).map((one) => JSON.stringify(one)));
-    for (const way of listOf(a.security))
-      if (!allowed.has(JSON.stringify(way))) say('breaking', where, `no longer lets ${Object.keys(way).join()} in`);
+    credentials(waysIn(before, a), waysIn(after, b), where);
     const [role, now] = [a['x-required-role'], b['x-required-role']].map((one) => roles.indexOf(String(one)));
     if ((now ?? 0) > (role ?? 0)) say('breaking', where, `needs role ${b['x-required-role']} now`);
     if (a['x-isthmus-permission'] !== b['x-isthmus-permission']) say('breaking', where, 'needs another permission');
@@ -264,6 +277,7 @@ const stringsOf = (value: unknown): readonly string[] => (Array.isArray(value) ?
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 const hasRef = (value: unknown): boolean => JSON.stringify(value)?.includes('"$ref"') === true;
 const minus = (a: readonly string[], b: readonly string[]): string[] => a.filter((one) => !b.includes(one));
+const waysIn = (of: OpenApi, operation: Json): readonly Json[] => listOf(operation.security ?? of.security);
 const bodyOf = (item: Json): Json => objectOf(objectOf(item.post).requestBody);
 
 const anyType = ['string', 'number', 'boolean', 'object', 'array', 'null'];

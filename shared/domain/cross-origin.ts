@@ -38,3 +38,6 @@ export function isOrigin(text: string): boolean {
   const local = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
   return origin === text && (protocol === 'https:' || (protocol === 'http:' && local));
 }
+
+/** An origin that a content-security-policy can name: it knows no IPv6 addresses. */
+export const isPolicySource = (text: string): boolean => isOrigin(text) && !text.includes('[');

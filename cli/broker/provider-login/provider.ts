@@ -35,8 +35,8 @@ type Io = Pick<CliIo, 'signal'>;
 export interface Provider {
   /** `invalid_input` when the provider or this client has no device flow. */
   askForCode(): Promise<DeviceCode>;
-  /** One request of the token endpoint; what goes wrong is an answer, too. */
-  tokens(grant: Readonly<Record<string, string>>): Promise<TokenAnswer>;
+  /** One request of the token endpoint; what goes wrong is an answer, too. `signal`: in place of the command's own. */
+  tokens(grant: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<TokenAnswer>;
 }
 
 /** A token travels in clear over plain HTTP, so that is for providers on this machine alone. */
@@ -109,9 +109,9 @@ export async function findProvider(io: Io, issuer: string, clientId: string): Pr
       throw noDeviceFlow(`${issuer} refuses client ${JSON.stringify(clientId)}: ${description ?? error}`);
     },
 
-    async tokens(grant) {
+    async tokens(grant, signal = io.signal) {
       try {
-        const { status, body } = await ask(io, tokenEndpoint, { ...grant, client_id: clientId });
+        const { status, body } = await ask({ signal }, tokenEndpoint, { ...grant, client_id: clientId });
         const refusal = ErrorBody.safeParse(body);
         if (status >= 500 || (status !== 200 && !refusal.success))
           return { kind: 'silence', why: `it answered with status ${status}` };
@@ -124,7 +124,7 @@ export async function findProvider(io: Io, issuer: string, clientId: string): Pr
         const { id_token: idToken, refresh_token: refreshToken } = tokens.data;
         return { kind: 'tokens', tokens: { idToken, ...(refreshToken !== undefined && { refreshToken }) } };
       } catch (error) {
-        io.signal.throwIfAborted();
+        signal.throwIfAborted();
         return { kind: 'silence', why: reasonOf(error) };
       }
     },
