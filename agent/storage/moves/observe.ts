@@ -86,7 +86,8 @@ export function createObserver(deps: MoveDeps): Observe {
       progress: phase === 'Copying' || phase === 'FinalCopy' ? await progressOf(move, pods, signal) : undefined,
       mountedBy: frozen.has(phase) && from ? await mounters(move, from, signal) : [],
       real: phase === 'Switching' && to ? await realOf(to, signal) : undefined,
-      left: phase === 'Undoable' && orderOf({ move })?.startsWith('undo') && from ? await realOf(from, signal) : undefined,
+      left:
+        phase === 'Undoable' && orderOf({ move })?.startsWith('undo') && from ? await realOf(from, signal) : undefined,
     };
   };
 
