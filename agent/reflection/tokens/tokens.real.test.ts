@@ -78,7 +78,14 @@ test('B027, B028, B090: a pod gets tokens of its own cluster, the way to its API
     { secret: { name: 'web-token', items: [{ key, path: 'token' }] } },
     { configMap: { name: 'kube-root-ca.crt.cons', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
     {
-      downwardAPI: { items: [{ path: 'namespace', fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' } }] },
+      downwardAPI: {
+        items: [
+          {
+            path: 'namespace',
+            fieldRef: { apiVersion: 'v1', fieldPath: "metadata.annotations['isthmus.dev/local-namespace']" },
+          },
+        ],
+      },
     },
   ]);
   await sides.arrived(configMaps, 'kube-root-ca.crt.cons');
