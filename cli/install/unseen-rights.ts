@@ -111,6 +111,12 @@ export const unseenRights: readonly UnseenRights[] = [
   },
   {
     role: 'isthmus-agent',
+    rights: ['patch events', 'delete events'],
+    reason: 'copies of Events of a provider: whether one counts up or goes while it is followed is a matter of time',
+    mayBeUsed: true,
+  },
+  {
+    role: 'isthmus-agent',
     rights: [
       'update offloading.liqo.io/shadowendpointslices/finalizers',
       'update offloading.liqo.io/shadowpods/finalizers',

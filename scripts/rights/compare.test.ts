@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { unseenRights } from '#cli/install/unseen-rights.ts';
-import { type RoleRights, rightsProblems, staleExcuses, type Used } from './compare.ts';
+import { type RoleRights, rightsOf, rightsProblems, staleExcuses, type Used } from './compare.ts';
 import { installedRoles } from './installed-roles.ts';
 
 const rule = (group: string, resources: string[], verbs: string[]) => ({ apiGroups: [group], resources, verbs });
@@ -54,4 +54,11 @@ test('each reason beside the roles is of a right that they have', () => {
   );
   expect(staleExcuses(roles, unseenRights)).toEqual([]);
   expect(unseenRights.filter(({ reason }) => reason.length < 20)).toEqual([]);
+});
+
+test('a role that two namespaces have with other rights is compared with those of both', () => {
+  const leases = installedRoles().find(({ role }) => role === 'isthmus-agent-leases');
+  expect(rightsOf(leases?.rules)).toEqual(
+    expect.arrayContaining(['update coordination.k8s.io/leases', 'delete coordination.k8s.io/leases']),
+  );
 });

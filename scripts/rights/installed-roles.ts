@@ -45,7 +45,7 @@ export function installedRoles(): readonly RoleRights[] {
     const { name } = object.metadata;
     const accounts = accountsOf(name);
     if (accounts === undefined && !guests.has(name)) continue;
-    const { rules } = object as ClusterRole;
+    const rules = [...(roles.get(name)?.rules ?? []), ...((object as ClusterRole).rules ?? [])];
     roles.set(name, { role: name, rules, ...(accounts && { accounts }) });
   }
   return [...roles.values()];

@@ -40,17 +40,20 @@ export interface Asked {
   readonly atMs: number;
 }
 
-/** Empty lines and requests for no object need none. */
+/** Undefined: the line was cut off when its server was killed, also where the next server in that folder wrote on behind it. */
+function eventIn(line: string): AuditEvent | undefined {
+  try {
+    return JSON.parse(line) as AuditEvent;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Lines that hold no event and requests for no object need none. */
 export function askedIn(line: string): readonly Asked[] {
-  if (line === '') return [];
-  const {
-    verb,
-    user,
-    objectRef,
-    annotations = {},
-    responseStatus,
-    requestReceivedTimestamp,
-  } = JSON.parse(line) as AuditEvent;
+  const event = eventIn(line);
+  if (event === undefined) return [];
+  const { verb, user, objectRef, annotations = {}, responseStatus, requestReceivedTimestamp } = event;
   const { apiGroup = '', resource, subresource, namespace = '' } = objectRef ?? {};
   if (resource === undefined) return [];
   const what = `${apiGroup === '' ? '' : `${apiGroup}/`}${resource}${subresource === undefined ? '' : `/${subresource}`}`;
@@ -83,8 +86,6 @@ export async function keepUsedRights(dir: string): Promise<void> {
   const records = new Set<string>();
   for (const name of files) {
     for await (const line of createInterface({ input: createReadStream(path.join(dir, name)) })) {
-      // The server may have been killed in the middle of its last line.
-      if (!line.endsWith('}') && line !== '') continue;
       for (const asked of askedIn(line)) if (asked.granted) records.add(recordOf(asked));
     }
   }

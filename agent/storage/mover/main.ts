@@ -61,6 +61,8 @@ switch (role) {
     );
     break;
   default:
-    process.stderr.write('accepted: serve, live HOST, final HOST, dial HOST COMMAND\n');
+    process.stderr.write(
+      'accepted: serve, live HOST [BYTES-PER-SECOND], final HOST [BYTES-PER-SECOND], dial HOST COMMAND\n',
+    );
     process.exitCode = 2;
 }

@@ -25,6 +25,7 @@ import type { ReachableProviders } from '../providers/reachable-providers.ts';
 import type { Facts } from './facts.ts';
 import { keysName, moverName, noteOf, serviceName, stagingClaim, stagingName } from './objects.ts';
 import { hasEnded, usesClaim } from './pods.ts';
+import { orderOf } from './progress.ts';
 import { classFor, refusalOf } from './refusals.ts';
 
 type Claim = PersistentVolumeClaim;
@@ -86,7 +87,7 @@ export function createObserver(deps: MoveDeps): Observe {
       mountedBy: frozen.has(phase) && from ? await mounters(move, from, signal) : [],
       real: phase === 'Switching' && to ? await realOf(to, signal) : undefined,
       left:
-        phase === 'Undoable' && move.spec.order?.startsWith('undo') && from ? await realOf(from, signal) : undefined,
+        phase === 'Undoable' && orderOf({ move })?.startsWith('undo') && from ? await realOf(from, signal) : undefined,
     };
   };
 

@@ -37,7 +37,7 @@ export const enter = (facts: Facts, phase: MovePhase, changes: Changes = {}): St
 export const sinceMs = (facts: Facts, from = statusOf(facts).since): number => facts.nowMs - Date.parse(from);
 
 /** That was not taken up yet. */
-export function orderOf({ move }: Facts): MoveOrder | undefined {
+export function orderOf({ move }: Pick<Facts, 'move'>): MoveOrder | undefined {
   return move.metadata.generation === move.status?.settledGeneration ? undefined : move.spec.order;
 }
 export const settling = ({ move }: Facts): Changes =>

@@ -7,7 +7,8 @@ test('in no history of create, write, resize, move, undo, cut, unpeer and adopt 
   const histories = countOf(5_000, 200);
   const phases = new Set<string>();
   await fc.assert(
-    fc.asyncProperty(fc.integer({ min: 1, max: 2 ** 31 }), async (seed) => {
+    // With bias many seeds come twice, and one history in twenty enters Keeping.
+    fc.asyncProperty(fc.noBias(fc.integer({ min: 1, max: 2 ** 31 })), async (seed) => {
       const { faults, steps, phases: entered } = await runHistory(seed);
       expect(faults, `seed ${seed}: ${steps.join(' > ')}`).toEqual([]);
       for (const phase of entered.keys()) phases.add(phase);

@@ -33,6 +33,38 @@ const actions: readonly Action[] = [
   { do: 'status', patch: { phase: 'Running' } },
 ];
 
+/** What is told of refusals is not what the tests below are about. */
+function depsWith(api: KubeApi, peer: KubeApi): ApplyDeps {
+  return {
+    local: { api, events: { emit: () => undefined } },
+    peer,
+    log: silentLog,
+    written: { wrote: () => undefined, deleted: () => undefined },
+    creator: { get: () => undefined, learn: () => undefined },
+    refusals: { count: () => 1, forget: () => undefined },
+  };
+}
+
+test('a condition of a readiness gate that was set since the pod was read is not overwritten', async () => {
+  const written: object[] = [];
+  const api = {
+    mergePatch: async (_type: unknown, _ref: unknown, { metadata }: { metadata: object }) =>
+      void written.push(metadata),
+  } as unknown as KubeApi;
+  const conditions: Action[] = [{ do: 'status', patch: { conditions: [] } }];
+  const read = { ...local, metadata: { ...local.metadata, resourceVersion: '7' } };
+  const gated = { ...read, spec: { ...read.spec, readinessGates: [{ conditionType: 'c' }] } } as Pod;
+  for (const [pod, what] of [
+    [gated, conditions],
+    [gated, [{ do: 'status', patch: { phase: 'Running' } }]],
+    [read, conditions],
+  ] as const) {
+    const subject = { key: 'demo/web', local: pod, shadow, remoteNamespace: 'demo-cons', context };
+    await apply(what, subject, depsWith(api, {} as KubeApi), new AbortController().signal);
+  }
+  expect(written).toEqual([{ uid: 'l1', resourceVersion: '7' }, { uid: 'l1' }, { uid: 'l1' }]);
+});
+
 test('a provider that refuses a change is asked again ever more rarely, the pod says why, and its status still comes', async () => {
   const said: string[] = [];
   const statuses: unknown[] = [];

@@ -114,6 +114,9 @@ async function isStillThere(
 }
 
 const uidOf = (pod: Pod): { uid?: string } => (pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid });
+/** Conditions are written as one list: that of a readiness gate, set by a controller of this cluster since the pod was read, would be lost. */
+const versionOf = ({ metadata: { resourceVersion } }: Pod): { resourceVersion?: string } =>
+  resourceVersion === undefined ? {} : { resourceVersion };
 
 /** Metadata can be written through the status subresource of pods, so status and record change together or not at all. */
 async function patchLocal(
@@ -123,7 +126,8 @@ async function patchLocal(
   status: Record<string, unknown> | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const body = { metadata: { ...uidOf(pod), ...metadata }, ...(status ? { status } : {}) };
+  const read = status?.conditions && pod.spec?.readinessGates?.length ? versionOf(pod) : {};
+  const body = { metadata: { ...uidOf(pod), ...read, ...metadata }, ...(status ? { status } : {}) };
   try {
     const options: WriteOptions = { answer: 'metadata', ...(status ? { subresource: 'status' } : {}) };
     await local.api.mergePatch(pods, refOf(pod), body, options, signal);

@@ -23,7 +23,6 @@ import { createRulebook } from '../guests/rulebook.ts';
 import { offloadedPodCache, shadowPodCache } from '../model/caches.ts';
 import { createAdmissionGate } from '../quota/admission-gate.ts';
 import { usageOf, validateQuota } from '../quota/fits.ts';
-
 import { heldSpec, isLeftBehind, UsageTotals, withoutAmounts } from '../quota/usage-totals.ts';
 import { validateFinalizers } from './finalizers.ts';
 import { validateGuestPod } from './pod-sandbox.ts';
