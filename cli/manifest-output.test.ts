@@ -114,8 +114,8 @@ describe('-o prints the object that would be made, and makes none:', () => {
   });
 
   test('peer refuses what a Peering cannot say', async () => {
-    const { code, err } = await run('peer', 'rome', 'milan', '--labels', 'a=b', '--wait', '-o', 'yaml');
+    const { code, err } = await run('peer', 'rome', 'milan', '--labels', 'a=b', '-o', 'yaml');
     expect(code).not.toBe(0);
-    expect(err).toContain('--wait and --labels cannot be said in a Peering');
+    expect(err).toContain('--labels cannot be said in a Peering');
   });
 });

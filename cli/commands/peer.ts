@@ -114,15 +114,10 @@ async function peer(io: CliIo, consumer: string, provider: string, options: Peer
 
 /** What a user or Git applies in the consumer instead of this command. */
 function peeringObject(provider: string, options: PeerOptions): PeeringObject {
-  const unsaid = [...(options.wait ? ['--wait'] : []), ...(Object.keys(options.labels).length > 0 ? ['--labels'] : [])];
-  if (unsaid.length > 0) {
-    throw new AppError(
-      'fields_conflict',
-      `${unsaid.join(' and ')} cannot be said in a Peering, which --output prints`,
-      {
-        detail: { field: 'output', value: options.output, remedy: 'leave out one of them' },
-      },
-    );
+  if (Object.keys(options.labels).length > 0) {
+    throw new AppError('fields_conflict', '--labels cannot be said in a Peering, which --output prints', {
+      detail: { field: 'output', value: options.output, remedy: 'leave out one of them' },
+    });
   }
   const network = askedNetwork(options);
   return {
