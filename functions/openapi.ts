@@ -13,6 +13,7 @@ import * as across from '#shared/schema/api/cross-tenant.ts';
 import * as eventTargets from '#shared/schema/api/event-targets.ts';
 import * as resources from '#shared/schema/api/resources.ts';
 import * as tenancy from '#shared/schema/api/tenancy.ts';
+import * as network from '#shared/schema/api/network.ts';
 import * as webhookSchemas from '#shared/schema/api/webhooks.ts';
 import * as protocol from '#shared/schema/protocol/agent-protocol.ts';
 
@@ -21,6 +22,7 @@ const components: Record<string, z.ZodType> = {
   Cluster: resources.Cluster,
   JoinToken: resources.JoinTokenAnswer,
   Peering: resources.Peering,
+  PeeringSeries: network.PeeringSeries,
   Event: resources.FeedEvent,
   AuditRecord: resources.AuditRecord,
   IssuedApiKey: resources.IssuedApiKey,

@@ -47,6 +47,7 @@ import { handler as createPeering } from './api/peerings/create.ts';
 import { handler as deletePeering } from './api/peerings/delete.ts';
 import { handler as getPeering } from './api/peerings/get.ts';
 import { handler as listPeerings } from './api/peerings/list.ts';
+import { handler as getPeeringSamples } from './api/peerings/samples.ts';
 import { handler as approveRequest } from './api/requests/approve.ts';
 import { handler as createRequest } from './api/requests/create.ts';
 import { handler as getRequest } from './api/requests/get.ts';
@@ -91,6 +92,7 @@ export const namedFunctions: Readonly<Record<string, HttpFunction>> = {
   createPeering,
   listPeerings,
   getPeering,
+  getPeeringSamples,
   changePeering,
   deletePeering,
   createApprovalRule,

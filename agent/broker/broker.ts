@@ -11,7 +11,7 @@ import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
-import { DesiredAnswer, ObservedAnswer } from '#shared/schema/protocol/agent-protocol.ts';
+import { DesiredAnswer, ObservedAnswer, type ObservedBatch } from '#shared/schema/protocol/agent-protocol.ts';
 import { createPeeringRequests } from './requests/peering-objects.ts';
 import { ensureEnrolled } from './session/enroll.ts';
 import { createLinkStatus } from './session/link-status.ts';
@@ -21,6 +21,8 @@ import { type BrokerClient, createBrokerClient } from './session/signed-client.t
 import { createDesiredState } from './sync/apply-desired.ts';
 import { createFacts } from './sync/facts.ts';
 import { createReportDiff } from './sync/report-diff.ts';
+import { createSamples } from './sync/samples.ts';
+import { createUsage } from './sync/usage.ts';
 import { brokerCaches } from './sync/watched-objects.ts';
 import { createPeerTrust } from './trust/peer-trust.ts';
 
@@ -201,16 +203,24 @@ function createSession(deps: SessionDeps): BrokerController {
     await status.exchanged(signal);
   }
 
-  const reports = createReportDiff(clock);
+  const usage = createUsage(cluster.caches);
+  const samples = createSamples(clock, ({ peering, role }) =>
+    role === 'provider' ? usage.of(sets.peerOf(peering)) : undefined,
+  );
+  const reports = createReportDiff(clock, samples.waiting);
   async function push(signal: AbortSignal): Promise<void> {
     const current = { sets: sets.observed(), facts: facts.read(), asks: [...requests.read()] };
+    samples.note(current.sets);
     const batch = reports.send(current);
+    const minutes = samples.take(batch.sets.map(({ peering }) => peering));
     if (isQuiet() && batch.sets.length === 0 && batch.facts === undefined && batch.asks === undefined) return;
-    const answer = await client.call('POST', '/v1/agent/observed', batch, ObservedAnswer, signal);
+    const report: ObservedBatch = minutes.length === 0 ? batch : { ...batch, samples: minutes };
+    const answer = await client.call('POST', '/v1/agent/observed', report, ObservedAnswer, signal);
     intervals.adopt({ protocolVersion: 1, ...answer });
     doorbellUrl = answer.doorbellUrl;
     if (answer.revision !== sets.revision()) down.raise();
     reports.acknowledge(current);
+    samples.acknowledge(minutes);
     sets.acknowledged(batch.sets);
     await status.exchanged(signal);
   }
@@ -225,6 +235,7 @@ function createSession(deps: SessionDeps): BrokerController {
       await Promise.all([
         requests.ready(signal),
         trust.ready(signal),
+        usage.ready(signal),
         ...caches.all.map((cache) => cache.synced(signal)),
       ]);
       await Promise.all([

@@ -54,3 +54,12 @@ test('the targets hold: an idle cluster 0.03 USD a month, a peering 0.0003, an i
   expect(30 * dollars(readings.stackDay.units) + 15 * 0.1 + 3).toBeLessThanOrEqual(5);
   expect(readings.clusterDay.units.connectionMinute).toBeGreaterThanOrEqual(dayMs / 60_000);
 });
+
+test('samples for graphs take no request of their own: one read and one write of an item below 2 KB, and who the peering is', async () => {
+  const { samplesDay } = await measureCost(0.125);
+  const { writeUnit, readUnit } = samplesDay.units;
+  const reports = 2 * 288;
+  expect(samplesDay.calls).toEqual({});
+  expect(writeUnit).toBeLessThanOrEqual(3 * reports);
+  expect(readUnit).toBeLessThanOrEqual(3 * reports);
+});

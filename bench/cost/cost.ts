@@ -17,7 +17,7 @@ export async function run({
   readonly log: (line: string) => void;
 }): Promise<BenchResult> {
   const readings = await measureCost();
-  const { stackDay, clusterDay, peeringDay, peeringSetUp, peeringTornDown, thousandWatchEvents } = readings;
+  const { stackDay, clusterDay, peeringDay, linkDay, samplesDay, peeringSetUp, peeringTornDown, thousandWatchEvents } = readings;
   const schedules = cloudFunctions.filter(({ trigger }) => trigger.kind === 'schedule');
   log(
     `${schedules.length} schedules; own time is taken as ${handlerMs} ms, a table round trip as ${tableRoundTripMs} ms, the log of a request as ${logBytesPerRequest} bytes, of another invocation as ${logBytesPerInvocation}`,
@@ -27,6 +27,8 @@ export async function run({
   const result = {
     'USD a month, idle cluster (target 0.03)': cluster,
     'USD a month, idle cluster with one idle peering': cluster + (monthDays * dollars(peeringDay.units)) / 2,
+    'USD a month, the link of a peering, which both agents report every five minutes': monthDays * dollars(linkDay.units),
+    'USD a month, the part of it that samples for graphs take': monthDays * dollars(samplesDay.units),
     'USD per peering set up (target 0.0003)': dollars(peeringSetUp.units),
     'USD per peering torn down': dollars(peeringTornDown.units),
     'USD per 1,000 watch events, each reported alone': dollars(thousandWatchEvents.units),

@@ -123,6 +123,10 @@ export interface CostReadings {
   readonly clusterDay: Reading;
   /** What a peering that is Ready and idle adds for its two clusters together. */
   readonly peeringDay: Reading;
+  /** What its link adds to that, whose figures both agents report every five minutes. */
+  readonly linkDay: Reading;
+  /** The part of this that the samples for graphs take. */
+  readonly samplesDay: Reading;
   readonly peeringSetUp: Reading;
   readonly peeringTornDown: Reading;
   /** Each changes what the broker is told, and is reported alone. */
@@ -153,15 +157,43 @@ export async function measureCost(days = 1): Promise<CostReadings> {
   const thousandWatchEvents = await stage.measure(() => flap(stage, 1_000));
   await stage.pass(600_000);
   const peeredDay = perDay(await stage.measure(() => stage.pass(span)));
+  await withLink(stage, id, reportMs, true);
+  const [plainDay, measuredDay] = [
+    perDay(await stage.measure(() => withLink(stage, id, span, false))),
+    perDay(await stage.measure(() => withLink(stage, id, span, true))),
+  ];
   const peeringTornDown = await stage.measure(() => stage.unpeer(id));
   return {
     stackDay,
     clusterDay: scaled(minus(joinedDay, stackDay), 0.5),
     peeringDay: minus(peeredDay, joinedDay),
+    linkDay: minus(measuredDay, peeredDay),
+    samplesDay: minus(measuredDay, plainDay),
     peeringSetUp,
     peeringTornDown,
     thousandWatchEvents,
   };
+}
+
+const reportMs = 300_000;
+
+/** Every five minutes both agents report that figures of the link have moved, with the minutes in between or without. */
+async function withLink(stage: Stage, peering: string, forMs: number, isMeasured: boolean): Promise<void> {
+  for (let at = 0; at < forMs / reportMs; at += 1) {
+    await stage.pass(reportMs);
+    const minute = Math.floor(stage.model.clock.now() / 60_000) * 60;
+    const figures = { rttMicros: 12_345, packetLoss: 0, received: 123_456, sent: 123_456 };
+    const used = { cpuGranted: 4_000, cpuUsed: 1_500, memoryGranted: 8 * 2 ** 30, memoryUsed: 2 ** 30 };
+    for (const { cluster } of stage.agents.values()) {
+      const of = cluster.id === 'milan' ? { ...figures, ...used } : figures;
+      // One that is too old is not kept.
+      const minutes = isMeasured ? [5, 4, 3, 2, 1] : [3_000];
+      cluster.samples = [{ peering, samples: minutes.map((ago) => ({ at: minute - ago * 60, ...of })) }];
+      cluster.touch(minute);
+      await cluster.report();
+      await stage.model.settle();
+    }
+  }
 }
 
 /** The provider's grant changes that often, and the consumer's agent says so each time. */

@@ -43,9 +43,9 @@ export function edgeTone({ phase }: Pick<Peering, 'phase'>, { state, rtt }: Link
   return rtt !== undefined && rtt >= slowMs ? 'slow' : 'good';
 }
 
-/** The shorter the round trip, the wider; not measured is in between. */
-const edgeWidth = (rtt: number | undefined): number =>
-  rtt === undefined ? 2.5 : rtt < 10 ? 4.5 : rtt < 50 ? 3.5 : rtt < slowMs ? 2.5 : 1.5;
+/** The more bytes per second, the wider; not measured is as wide as idle. */
+export const edgeWidth = (rate = 0): number =>
+  rate < 10e3 ? 1.5 : rate < 100e3 ? 2.5 : rate < 1e6 ? 3.5 : rate < 10e6 ? 5 : 7;
 
 const radiusOf = (cpu: number): number => 9 + Math.min(9, Math.max(0, Math.log2(Math.max(1, cpu / 1e9))));
 
@@ -82,7 +82,7 @@ export function graphOf(clusters: Iterable<Cluster>, peerings: Iterable<Peering>
       from,
       to,
       tone: edgeTone(peering, link),
-      width: edgeWidth(link.rtt),
+      width: edgeWidth(link.rate),
       bent: pairs.has(`${to}>${from}`),
       words: `${pairOf(peering)}, ${peering.phase}, link ${linkText(peering)}`,
     };

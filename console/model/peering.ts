@@ -1,6 +1,7 @@
 /** What the pages say about a peering: its state in one word, its link, what it waits for. */
 import type { Peering } from '#shared/api-client/broker-api.ts';
-import { latencyMs } from './text.ts';
+import { latencyMs } from '#shared/domain/latency.ts';
+import { rateText } from './series.ts';
 
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'off';
 
@@ -23,6 +24,8 @@ export interface Link {
   readonly rtt?: number;
   /** Percent. */
   readonly loss?: number;
+  /** Bytes per second, both ways together. */
+  readonly rate?: number;
 }
 
 const worst = ['Error', 'Connecting', 'Unknown', 'Connected'] as const;
@@ -34,19 +37,22 @@ export function linkOf({ network }: Pick<Peering, 'network'>): Link {
   const ends = [link.consumer, link.provider];
   const state = worst.find((each) => ends.some(({ status }) => status === each)) ?? 'Unknown';
   const rtts = ends.map(({ latency }) => latencyMs(latency)).filter((ms) => ms !== undefined);
+  const rates = ends.flatMap(({ throughput }) => (throughput ? throughput.received + throughput.sent : []));
   const losses = ends.map(({ packetLoss }) => packetLoss).filter((loss) => loss !== undefined);
   return {
     state,
     ...(rtts.length > 0 && { rtt: Math.max(...rtts) }),
     ...(losses.length > 0 && { loss: Math.max(...losses) }),
+    ...(rates.length > 0 && { rate: Math.max(...rates) }),
   };
 }
 
 export const linkText = (peering: Pick<Peering, 'network'>): string => {
-  const { state, rtt, loss } = linkOf(peering);
+  const { state, rtt, loss, rate } = linkOf(peering);
   const more = [
     rtt === undefined ? '' : `${rtt < 10 ? rtt.toFixed(1) : Math.round(rtt)} ms`,
     loss ? `${loss} % lost` : '',
+    rate === undefined ? '' : rateText(rate),
   ];
   return [state, ...more.filter((text) => text !== '')].join(', ');
 };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { labelsIn, latencyMs, left, quantities, relative, resourceNames, share, sumOf } from './text.ts';
+import { labelsIn, left, quantities, relative, resourceNames, share, sumOf } from './text.ts';
 
 const now = Date.UTC(2026, 10, 22, 12);
 const at = (ms: number): string => new Date(now + ms).toISOString();
@@ -51,16 +51,6 @@ test.each([
   ['some', '4', undefined],
 ])('of %s of %s is left %s', (part, whole, is) => {
   expect(left(part, whole)).toBe(is);
-});
-
-test.each([
-  ['12ms', 12],
-  ['1.5s', 1_500],
-  ['800µs', 0.8],
-  ['soon', undefined],
-  [undefined, undefined],
-])('a round trip of %s is %s ms', (text, ms) => {
-  expect(latencyMs(text)).toBe(ms);
 });
 
 test('labels are read as KEY=VALUE, and the one that is none is named', () => {

@@ -77,11 +77,3 @@ export function labelsIn(text: string): Record<string, string> {
     }),
   );
 }
-
-/** Of a round trip such as `12ms` or `1.5s`, in milliseconds. */
-export function latencyMs(text: string | undefined): number | undefined {
-  const match = /^([\d.]+)(µs|us|ms|s)$/.exec(text ?? '');
-  if (match === null) return undefined;
-  const factor = match[2] === 's' ? 1_000 : match[2] === 'ms' ? 1 : 0.001;
-  return Number(match[1]) * factor;
-}

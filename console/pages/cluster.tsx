@@ -6,8 +6,11 @@ import { api, isStale } from '../data/api.ts';
 import { clusters, connection, peerings, refreshCluster } from '../data/live.ts';
 import { hrefOf } from '../data/route.ts';
 import { save } from '../model/edit.ts';
+import { linkOf } from '../model/peering.ts';
+import { chartsOf, spanOf, together } from '../model/series.ts';
 import { quantities, sumOf } from '../model/text.ts';
 import { Bars, Command, Empty, Facts, Section, State, Time } from '../parts/bits.tsx';
+import { Charts, type Measured, type SpanName } from '../parts/charts.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { EditableLabels } from '../parts/labels.tsx';
 import { can } from '../parts/load.ts';
@@ -50,12 +53,47 @@ export function ClusterPage({ name }: { name: string }) {
           empty={<Empty title={`${name} has no peering.`} />}
         />
       </Section>
+      <Lately name={name} peerings={own} />
       <div class="two">
         <Policies cluster={cluster} />
         <Commands name={name} />
       </div>
       <Timeline subject={`cluster/${name}`} />
     </>
+  );
+}
+
+/** Each is a request; of more, those through which the most passes. */
+const mostLinks = 20;
+
+/** All links of the cluster together, and all that it grants. */
+function Lately({ name, peerings: own }: { name: string; peerings: readonly Peering[] }) {
+  const live = own.filter(({ phase }) => phase !== 'Gone');
+  const rateOf = (peering: Peering): number => linkOf(peering).rate ?? -1;
+  const shown = [...live].sort((a, b) => rateOf(b) - rateOf(a)).slice(0, mostLinks);
+  const ids = shown.map(({ id }) => id).sort();
+  if (ids.length === 0) return null;
+  const read = async (span: SpanName): Promise<Measured> => {
+    const all = await Promise.all(ids.map((peering) => api.getPeeringSamples({ path: { peering }, query: { span } })));
+    const ends = all.map((series, at) => {
+      const peering = shown.find(({ id }) => id === ids[at]);
+      const isConsumer = peering?.consumer === name;
+      const points = (isConsumer ? series.consumer : series.provider) ?? [];
+      return { peer: isConsumer ? peering.provider : peering?.consumer, points, grants: isConsumer ? [] : points };
+    });
+    // Two peerings of a pair have one link.
+    const links = [...new Map(ends.map(({ peer, points }) => [peer, points])).values()];
+    const grants = together(ends.map(({ grants: each }) => each));
+    const [first] = all;
+    const span0 = first === undefined ? { from: 0, to: 1, stepMs: 1 } : spanOf(first);
+    return { span: span0, charts: chartsOf(together(links), grants, { sent: 'sent', received: 'received' }) };
+  };
+  return (
+    <Charts
+      read={read}
+      deps={[name, ids.join()]}
+      note={`All links of ${name} together: the sum of what passes, the slowest round trip, the highest loss; CPU and memory are what it grants to consumers.${live.length > mostLinks ? ` Of ${live.length} peerings, the ${mostLinks} through which the most passes.` : ''}`}
+    />
   );
 }
 

@@ -7,8 +7,10 @@ import { connection, peerings, put } from '../data/live.ts';
 import { hrefOf } from '../data/route.ts';
 import { save } from '../model/edit.ts';
 import { isSettled, linkOf, linkText, pairOf, toneOf } from '../model/peering.ts';
+import { chartsOf, rateText, spanOf } from '../model/series.ts';
 import { quantities } from '../model/text.ts';
 import { Bars, Command, Empty, Facts, Section, State, Time } from '../parts/bits.tsx';
+import { Charts, type Measured, type SpanName } from '../parts/charts.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Elapsed } from '../parts/form.tsx';
 import { EditableLabels } from '../parts/labels.tsx';
@@ -42,6 +44,7 @@ export function PeeringPage({ id }: { id: string }) {
         </Section>
       </div>
       <Conditions peering={peering} />
+      <Lately peering={peering} />
       <LinkSection peering={peering} />
       <Commands peering={peering} />
       <Timeline subject={`peering/${id}`} />
@@ -304,6 +307,20 @@ function LinkSection({ peering }: { peering: Peering }) {
   );
 }
 
+/** The link as the consumer measured it, or the provider where only that one is of this tenant. */
+function Lately({ peering: { id, consumer, provider } }: { peering: Peering }) {
+  const read = async (span: SpanName): Promise<Measured> => {
+    const series = await api.getPeeringSamples({ path: { peering: id }, query: { span } });
+    const [here, there, link] =
+      series.consumer === undefined
+        ? [provider, consumer, series.provider ?? []]
+        : [consumer, provider, series.consumer];
+    const names = { sent: `${here} to ${there}`, received: `${there} to ${here}` };
+    return { span: spanOf(series), charts: chartsOf(link, series.provider ?? [], names) };
+  };
+  return <Charts read={read} deps={[id]} />;
+}
+
 const End = ({ title, end }: { title: string; end: LinkEnd }) => (
   <div>
     <h3>{title}</h3>
@@ -312,6 +329,12 @@ const End = ({ title, end }: { title: string; end: LinkEnd }) => (
         ['Status', end.status],
         ['Round trip', end.latency ?? 'not measured'],
         ['Loss', end.packetLoss === undefined ? 'not measured' : `${end.packetLoss} %`],
+        [
+          'Throughput',
+          end.throughput === undefined
+            ? 'not measured'
+            : `${rateText(end.throughput.received)} in, ${rateText(end.throughput.sent)} out`,
+        ],
         ['Path MTU', end.mtu ?? 'not measured'],
         ['Handshake', end.handshakeAgeSeconds === undefined ? 'not reported' : `${end.handshakeAgeSeconds} s old`],
         ['Reported', <Time key="reported" at={end.reportedAt} />],

@@ -50,4 +50,11 @@ export interface ConnectionReport {
   /** RFC 3339, by the clock of that cluster. */
   readonly lastHandshakeTime?: string;
   readonly packetLoss?: number;
+  readonly throughput?: Throughput;
+}
+
+/** Bytes per second through the tunnel. */
+export interface Throughput {
+  readonly received: number;
+  readonly sent: number;
 }

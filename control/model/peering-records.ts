@@ -9,7 +9,7 @@ import type {
 } from '#shared/schema/protocol/agent-protocol.ts';
 import type { CrossTenant } from './cross-tenant.ts';
 import type { Labels } from './labels.ts';
-import type { Link } from './link.ts';
+import type { Link, Throughput } from './link.ts';
 import type { NetworkTerms } from './network-terms.ts';
 import type { PeeringCondition, Phase, ReportWarning, Resources } from './peering.ts';
 
@@ -125,7 +125,10 @@ export interface DesiredRecord extends DesiredContent {
   readonly absentRevision?: number;
 }
 
-export type ObservedRecord = ObservedSet;
+export type ObservedRecord = ObservedSet & {
+  /** Of the last whole minute that was reported. Absent: none yet, or not known. */
+  readonly throughput?: Throughput;
+};
 
 export interface PairRecord {
   readonly id: string;

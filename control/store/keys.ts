@@ -120,6 +120,11 @@ export const key = {
     pk: partition.cluster(tenant, clusterId),
     sk: `observed/${peering}`,
   }),
+  /** An hour of samples of one end of a peering. */
+  samples: (tenant: string, clusterId: string, peering: string, hour: number): Key => ({
+    pk: partition.cluster(tenant, clusterId),
+    sk: `${prefix.samples(peering)}${sortableTime(hour)}`,
+  }),
   desired: (tenant: string, clusterId: string, peering: string): Key => ({
     pk: partition.cluster(tenant, clusterId),
     sk: `desired/${peering}`,
@@ -163,4 +168,5 @@ export const key = {
 export const prefix = {
   peeringsOfCluster: 'peering/',
   desired: 'desired/',
+  samples: (peering: string): string => `hours/${peering}/`,
 } as const;

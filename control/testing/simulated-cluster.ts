@@ -10,6 +10,7 @@ import type {
   ObservedSet,
   PeeringAsk,
 } from '#shared/schema/protocol/agent-protocol.ts';
+import type { PeeringSamples } from '#shared/schema/protocol/samples.ts';
 import type { AgentCaller } from '../access/caller.ts';
 import type { Control } from '../control.ts';
 import { isOfLink, SimulatedLinks } from './simulated-link.ts';
@@ -61,6 +62,8 @@ export class SimulatedCluster {
   #asksTold = '';
   facts: ClusterFacts = openFacts;
   asks: PeeringAsk[] = [];
+  /** What was measured of peerings; goes along with the next report. */
+  samples: PeeringSamples[] = [];
   /** The agent runs. */
   alive = true;
   /** The API server answers: without it the agent can neither apply nor see, but may still talk to the broker. */
@@ -106,11 +109,11 @@ export class SimulatedCluster {
     this.#asksTold = '';
   }
 
-  /** Something changes in the slice of every peering that the broker is told of and need not act on. */
+  /** Something changes in the slice or the Tenant of every peering that the broker is told of and need not act on. */
   touch(count: number): void {
     for (const things of this.#things.values())
       for (const thing of things.values())
-        if (thing.kind === 'ResourceSlice') thing.data = { ...thing.data, touched: count };
+        if (thing.kind === 'ResourceSlice' || thing.kind === 'Tenant') thing.data = { ...thing.data, touched: count };
   }
 
   async pull(): Promise<void> {
@@ -139,19 +142,25 @@ export class SimulatedCluster {
     if (!this.alive) return;
     await this.#control().clusters.heard(this.#agent);
     const sets = this.apiUp ? [...this.#sets.values()].map((set) => this.#observed(set)) : [];
-    const changed = sets.filter((set) => this.#reported.get(set.peering) !== JSON.stringify(set));
+    const { samples } = this;
+    const measured = new Set(samples.map(({ peering }) => peering));
+    const changed = sets.filter(
+      (set) => measured.has(set.peering) || this.#reported.get(set.peering) !== JSON.stringify(set),
+    );
     const facts = JSON.stringify(this.facts);
     const asks = JSON.stringify(this.asks);
     const batch = {
       sets: changed,
       ...(facts === this.#factsTold ? {} : { facts: this.facts }),
       ...(asks === this.#asksTold ? {} : { asks: this.asks }),
+      ...(samples.length === 0 ? {} : { samples }),
     };
     // As the agent does: a report without an answer may have been taken or not.
     for (const set of changed) this.#reported.delete(set.peering);
     if (batch.facts !== undefined) this.#factsTold = '';
     if (batch.asks !== undefined) this.#asksTold = '';
     await this.#control().exchange.observe(this.#agent, batch);
+    this.samples = this.samples.slice(samples.length);
     for (const set of changed) this.#reported.set(set.peering, JSON.stringify(set));
     this.#factsTold = facts;
     this.#asksTold = asks;

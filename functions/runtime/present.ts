@@ -5,8 +5,10 @@ import type { CloudEvent } from '#control/events/cloud-event.ts';
 import type { ApiKeyView } from '#control/model/api-key.ts';
 import type { ClusterView } from '#control/model/cluster.ts';
 import type { LinkEndView, NetworkView, PeeringView } from '#control/model/peering.ts';
+import type { Point } from '#control/peerings/samples/points.ts';
+import type { SeriesView } from '#control/peerings/samples/samples.ts';
 import type { IssuedKey } from '#control/tenants/tenants.ts';
-import type { LinkEnd, PeeringNetwork } from '#shared/schema/api/network.ts';
+import type { LinkEnd, PeeringNetwork, PeeringSeries, SamplePoint } from '#shared/schema/api/network.ts';
 import type {
   ApiKey,
   AuditRecord,
@@ -88,6 +90,22 @@ export const peeringResource = (view: PeeringView): Peering => ({
   }),
   owner: { ...view.owner },
   version: view.version,
+});
+
+const pointResource = ({ at, rttMicros, cpuGranted, cpuUsed, ...rest }: Point): SamplePoint => ({
+  at: time(at),
+  ...(rttMicros !== undefined && { rttMs: rttMicros / 1_000 }),
+  ...(cpuGranted !== undefined && { cpuGranted: cpuGranted / 1_000 }),
+  ...(cpuUsed !== undefined && { cpuUsed: cpuUsed / 1_000 }),
+  ...rest,
+});
+
+export const seriesResource = ({ from, to, stepMs, consumer, provider }: SeriesView): PeeringSeries => ({
+  from: time(from),
+  to: time(to),
+  stepSeconds: stepMs / 1_000,
+  ...(consumer && { consumer: consumer.map(pointResource) }),
+  ...(provider && { provider: provider.map(pointResource) }),
 });
 
 export const eventResource = (view: CloudEvent): FeedEvent => ({ ...view, data: { ...view.data } });

@@ -382,6 +382,13 @@ export interface Peering {
                 mtu?: number | undefined;
                 /** Of the recent probes, in percent. */
                 packetLoss?: number | undefined;
+                /** Bytes per second through the tunnel in the last whole minute that was reported; reports come every five minutes while nothing else changes. */
+                throughput?:
+                  | {
+                      received: number;
+                      sent: number;
+                    }
+                  | undefined;
                 /** RFC 3339, UTC. */
                 reportedAt?: string | undefined;
               };
@@ -398,6 +405,13 @@ export interface Peering {
                 mtu?: number | undefined;
                 /** Of the recent probes, in percent. */
                 packetLoss?: number | undefined;
+                /** Bytes per second through the tunnel in the last whole minute that was reported; reports come every five minutes while nothing else changes. */
+                throughput?:
+                  | {
+                      received: number;
+                      sent: number;
+                    }
+                  | undefined;
                 /** RFC 3339, UTC. */
                 reportedAt?: string | undefined;
               };
@@ -492,6 +506,57 @@ export interface PeeringRequest {
   /** For the provider's tenant only: the principal or the rule that decided. */
   decidedBy?: string | undefined;
   version: number;
+}
+
+export interface PeeringSeries {
+  /** RFC 3339, UTC. */
+  from: string;
+  /** RFC 3339, UTC. */
+  to: string;
+  /** 60 in an hour, 900 in a day. */
+  stepSeconds: number;
+  /** As this end measured it. Absent: it is of another tenant. */
+  consumer?:
+    | {
+        /** When the step begins. By the clock of the cluster. */
+        at: string;
+        /** Mean of the round trips. */
+        rttMs?: number | undefined;
+        /** The highest of the probes, in percent. */
+        packetLoss?: number | undefined;
+        /** Bytes per second that came through the tunnel. */
+        received?: number | undefined;
+        /** Bytes per second that went into it. */
+        sent?: number | undefined;
+        /** Cores. Known to the provider, as the next three. */
+        cpuGranted?: number | undefined;
+        cpuUsed?: number | undefined;
+        /** Bytes. */
+        memoryGranted?: number | undefined;
+        memoryUsed?: number | undefined;
+      }[]
+    | undefined;
+  /** Ordered by time; a step in which nothing was measured is left out. */
+  provider?:
+    | {
+        /** When the step begins. By the clock of the cluster. */
+        at: string;
+        /** Mean of the round trips. */
+        rttMs?: number | undefined;
+        /** The highest of the probes, in percent. */
+        packetLoss?: number | undefined;
+        /** Bytes per second that came through the tunnel. */
+        received?: number | undefined;
+        /** Bytes per second that went into it. */
+        sent?: number | undefined;
+        /** Cores. Known to the provider, as the next three. */
+        cpuGranted?: number | undefined;
+        cpuUsed?: number | undefined;
+        /** Bytes. */
+        memoryGranted?: number | undefined;
+        memoryUsed?: number | undefined;
+      }[]
+    | undefined;
 }
 
 export interface Problem {
@@ -596,6 +661,7 @@ export const operations = {
   getPeering: ['GET', '/v1/peerings/{peering}'],
   changePeering: ['PATCH', '/v1/peerings/{peering}'],
   deletePeering: ['DELETE', '/v1/peerings/{peering}'],
+  getPeeringSamples: ['GET', '/v1/peerings/{peering}/samples'],
   createApprovalRule: ['POST', '/v1/approval-rules'],
   listApprovalRules: ['GET', '/v1/approval-rules'],
   deleteApprovalRule: ['DELETE', '/v1/approval-rules/{rule}'],
@@ -875,6 +941,20 @@ export interface BrokerApi<Options = unknown> {
     },
     options?: Options,
   ): Promise<Peering>;
+
+  /** Read what was measured of a peering lately */
+  getPeeringSamples(
+    input: {
+      path: {
+        peering: string;
+      };
+      query?: {
+        /** `hour`: a point each minute. `day`: each 15 minutes. */
+        span?: 'hour' | 'day' | undefined;
+      };
+    },
+    options?: Options,
+  ): Promise<PeeringSeries>;
 
   /** Let requests be approved automatically */
   createApprovalRule(

@@ -110,6 +110,7 @@ const control: readonly Layer[] = [
     'link',
     'state-machine',
     'cross-tenant',
+    'samples',
     'coordinator',
     'use-cases',
     'agent-exchange',

@@ -49,6 +49,8 @@ export interface DesiredState {
   /** The peerings that a changed object may concern. */
   peeringsOf(object: KubeObject): Iterable<string>;
   observed(): readonly ObservedSet[];
+  /** Undefined: no such peering here. */
+  peerOf(peering: string): string | undefined;
   /** The broker has these reports: peerings that it knows to have ended are forgotten. */
   acknowledged(reported: readonly ObservedSet[]): void;
 }
@@ -404,6 +406,7 @@ export function createDesiredState({
     peerings: () => sets.keys(),
     peeringsOf,
     observed,
+    peerOf: (peering) => sets.get(peering)?.peer,
   };
 }
 

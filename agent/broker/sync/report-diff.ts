@@ -13,7 +13,10 @@ interface Report {
 }
 
 export interface ReportDiff {
-  /** The sets of `current` that differ from their last report by more than volatile fields, or by these for longer than `freshMs`. */
+  /**
+   * The sets of `current` that differ from their last report by more than volatile fields, or by these for longer than `freshMs`; or of which samples
+   * wait for that long.
+   */
   news(current: readonly ObservedSet[]): ObservedSet[];
   /**
    * The part of `current` to be sent now. From here on the broker may have either state of that part until `acknowledge`: a request
@@ -24,7 +27,8 @@ export interface ReportDiff {
   acknowledge(current: Report): void;
 }
 
-export function createReportDiff(clock: Clock): ReportDiff {
+/** `samplesWait`: whether there are samples of this peering that the broker does not have. */
+export function createReportDiff(clock: Clock, samplesWait: (peering: string) => boolean = () => false): ReportDiff {
   const acknowledged = new Map<string, { readonly all: string; readonly news: string; readonly at: number }>();
   let facts: string | undefined;
   let asks: string | undefined;
@@ -33,7 +37,7 @@ export function createReportDiff(clock: Clock): ReportDiff {
     current.filter((set) => {
       const before = acknowledged.get(set.peering);
       if (!before || before.news !== JSON.stringify(newsOf(set))) return true;
-      return clock.now() - before.at >= freshMs && before.all !== JSON.stringify(set);
+      return clock.now() - before.at >= freshMs && (samplesWait(set.peering) || before.all !== JSON.stringify(set));
     });
   return {
     news,

@@ -11,6 +11,8 @@ export interface ConnectionFields {
   readonly peerEndpoint: string | null;
   readonly lastHandshakeTime: string | null;
   readonly packetLoss: number | null;
+  readonly receivedBytes: number | null;
+  readonly sentBytes: number | null;
   readonly peerRanges: AnnouncedRanges | null;
 }
 
@@ -22,6 +24,8 @@ export const connectionFields = (report: LinkReport, now: number, announced?: An
   peerEndpoint: report.peerEndpoint ?? null,
   lastHandshakeTime: report.handshakeAt === undefined ? null : timestamp(report.handshakeAt),
   packetLoss: report.packetLoss ?? null,
+  receivedBytes: report.receivedBytes ?? null,
+  sentBytes: report.sentBytes ?? null,
   peerRanges: announced ?? null,
 });
 

@@ -23,6 +23,7 @@ import { key, partition, prefix } from '../../store/keys.ts';
 import { untilWritten } from '../../store/until-written.ts';
 import { unreadable } from '../core/observed.ts';
 import { tenantOf } from '../cross-tenant/copies.ts';
+import { storeSamples, throughputIn } from '../samples/samples.ts';
 
 export interface Exchange {
   /**
@@ -34,6 +35,7 @@ export interface Exchange {
   desired(agent: AgentCaller, after: number, signal?: AbortSignal): Promise<DesiredAnswer>;
 }
 
+type Throughputs = ReturnType<typeof throughputIn>;
 type ExchangeDeps = Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'log' | 'heartbeatSeconds'>;
 
 /** Sets stored by one transaction. */
@@ -99,7 +101,12 @@ export function createExchange(
   }
 
   /** Undefined: nothing new, or not this cluster's to report. */
-  async function storeSet(agent: AgentCaller, set: ObservedSet, signal?: AbortSignal): Promise<Op | undefined> {
+  async function storeSet(
+    agent: AgentCaller,
+    set: ObservedSet,
+    throughputs: Throughputs,
+    signal?: AbortSignal,
+  ): Promise<Op | undefined> {
     const { tenant, clusterId } = agent;
     const peeringAt = key.peering(tenant, set.peering);
     const peering = await store.get<PeeringRecord>(peeringAt.pk, peeringAt.sk, signal);
@@ -124,7 +131,8 @@ export function createExchange(
       Math.max(set.appliedRevision, item?.value.appliedRevision ?? 0),
       (await counted(agent, signal)).revision,
     );
-    const value: ObservedRecord = { ...set, appliedRevision: applied };
+    const throughput = throughputs.has(set.peering) ? throughputs.get(set.peering) : item?.value.throughput;
+    const value: ObservedRecord = { ...set, appliedRevision: applied, ...(throughput ? { throughput } : {}) };
     if (item && sameJson(before, value)) return undefined;
     const left = unreadable(set);
     if (left.length > 0)
@@ -136,6 +144,7 @@ export function createExchange(
   async function storeSets(
     agent: AgentCaller,
     sets: readonly ObservedSet[],
+    throughputs: Throughputs,
     signal?: AbortSignal,
   ): Promise<readonly string[]> {
     const changed = new Set<string>();
@@ -145,7 +154,7 @@ export function createExchange(
         const ops: Op[] = [];
         const peerings: string[] = [];
         for (const set of chunk) {
-          const stored = await storeSet(agent, set, signal);
+          const stored = await storeSet(agent, set, throughputs, signal);
           if (!stored) continue;
           ops.push(stored);
           peerings.push(set.peering);
@@ -162,10 +171,11 @@ export function createExchange(
 
   return {
     async observe(agent, batch, signal) {
-      const { facts } = batch;
+      const { facts, samples = [] } = batch;
       const news = facts !== undefined || batch.sets.length > 0;
       const factsChanged = news && (await untilWritten(() => storeFacts(agent, facts, signal), signal));
-      const changed = await storeSets(agent, lastPerPeering(batch.sets), signal);
+      const changed = await storeSets(agent, lastPerPeering(batch.sets), throughputIn(samples), signal);
+      await storeSamples(deps, agent, samples, signal);
       if (factsChanged) await coordinator.lookAtCluster(agent, signal);
       else for (const peering of changed) await coordinator.look(agent.tenant, peering, signal);
       if (batch.asks) await inClusterRequests.accept(agent, batch.asks, signal);

@@ -9,7 +9,8 @@ import {
   unknownLatency,
   WireGuardKey,
 } from '#shared/schema/protocol/observed-data.ts';
-import type { ConnectionReport } from '../../model/link.ts';
+import type { ConnectionReport, Throughput } from '../../model/link.ts';
+import type { ObservedRecord } from '../../model/peering-records.ts';
 import { dataOf } from '../core/observed.ts';
 
 /** Why something is not so, in the agent's words. */
@@ -32,7 +33,7 @@ export interface EndReport {
 }
 
 /** `peer`: the cluster at the other end, whose name all objects of the link have. */
-export function readEnd(set: ObservedSet | undefined, peer: string): EndReport {
+export function readEnd(set: ObservedRecord | undefined, peer: string): EndReport {
   const server = dataOf(set, 'GatewayServer', peer);
   const client = server === undefined ? dataOf(set, 'GatewayClient', peer) : undefined;
   const gateway = server ?? client;
@@ -43,7 +44,7 @@ export function readEnd(set: ObservedSet | undefined, peer: string): EndReport {
     ...(gateway === undefined ? {} : { gatewayKind: server === undefined ? 'GatewayClient' : 'GatewayServer' }),
     candidates: candidatesOf(gateway?.candidates, server?.endpoint),
     ...(key.success ? { key: key.data } : {}),
-    ...(connection ? { connection: asConnection(connection) } : {}),
+    ...(connection ? { connection: asConnection(connection, set?.throughput) } : {}),
     ...(lacking ? { gateway: reasonOf(lacking) } : {}),
     ...configurationOf(set, peer),
   };
@@ -79,11 +80,16 @@ function candidatesOf(
   return texts.filter(isEndpoint);
 }
 
-function asConnection({ value, latency, ...rest }: ObservedData<'Connection'>): ConnectionReport {
+/** The counters are the agent's: what they say per second comes with its samples. */
+function asConnection(
+  { value, latency, receivedBytes: _, sentBytes: __, ...rest }: ObservedData<'Connection'>,
+  throughput: Throughput | undefined,
+): ConnectionReport {
   const reported = Object.entries(rest).filter(([, one]) => one !== undefined);
   return {
     value: value ?? 'Unknown',
     ...(latency === undefined || latency === unknownLatency ? {} : { latency }),
     ...(Object.fromEntries(reported) as Omit<ConnectionReport, 'value' | 'latency'>),
+    ...(throughput === undefined || value !== 'Connected' ? {} : { throughput }),
   };
 }

@@ -17,6 +17,7 @@ import { ownsTerms } from '../core/peering-state.ts';
 import { otherRole } from '../core/roles.ts';
 import { sideOf } from '../cross-tenant/copies.ts';
 import { networkView } from '../link/view.ts';
+import { readSamples, type SeriesView, type Span } from '../samples/samples.ts';
 import { peeringNames } from '../state-machine/desired-objects.ts';
 import { labelPeering } from './labels.ts';
 
@@ -40,6 +41,8 @@ export interface Peerings {
     signal?: AbortSignal,
   ): Promise<{ readonly peering: PeeringView; readonly created: boolean }>;
   get(caller: Caller, id: string, signal?: AbortSignal): Promise<PeeringView>;
+  /** Round trip, loss and throughput as the agents measured them, and how much of the grant is in use: of the last hour or day. */
+  samples(caller: Caller, id: string, span: Span, signal?: AbortSignal): Promise<SeriesView>;
   /** The peering of a pair, also when it is gone but still kept. */
   find(caller: Caller, consumer: string, provider: string, signal?: AbortSignal): Promise<PeeringView>;
   list(caller: Caller, filter?: PeeringFilter, signal?: AbortSignal): Promise<Page<PeeringView>>;
@@ -154,6 +157,12 @@ export function createPeerings(deps: PeeringsDeps, parts: Parts): Peerings {
     async get(caller, id, signal) {
       mustHave(caller, 'peerings:read');
       return viewOf(caller.tenant, id, signal);
+    },
+
+    async samples(caller, id, span, signal) {
+      mustHave(caller, 'peerings:read');
+      const { value } = await load(caller.tenant, id, signal);
+      return readSamples(deps, caller, value.spec, span, signal);
     },
 
     async find(caller, consumer, provider, signal) {

@@ -45,6 +45,12 @@ export const LinkEnd = z.object({
   handshakeAgeSeconds: z.int().min(0).optional().describe('Of the last key exchange, when it was reported.'),
   mtu: z.int().optional().describe('Found on the path, in bytes.'),
   packetLoss: z.int().optional().describe('Of the recent probes, in percent.'),
+  throughput: z
+    .object({ received: z.int().min(0), sent: z.int().min(0) })
+    .optional()
+    .describe(
+      'Bytes per second through the tunnel in the last whole minute that was reported; reports come every five minutes while nothing else changes.',
+    ),
   reportedAt: Time.optional(),
 });
 export type LinkEnd = z.infer<typeof LinkEnd>;
@@ -69,3 +75,32 @@ export const PeeringNetwork = z.object({
   link: PeeringLink.optional().describe('Absent: none yet, or none any more.'),
 });
 export type PeeringNetwork = z.infer<typeof PeeringNetwork>;
+
+const perSecond = z.int().min(0).optional();
+
+/** A step of a series. What was not measured in it is absent. */
+const SamplePoint = z.object({
+  at: Time.describe('When the step begins. By the clock of the cluster.'),
+  rttMs: z.number().min(0).optional().describe('Mean of the round trips.'),
+  packetLoss: z.int().min(0).max(100).optional().describe('The highest of the probes, in percent.'),
+  received: perSecond.describe('Bytes per second that came through the tunnel.'),
+  sent: perSecond.describe('Bytes per second that went into it.'),
+  cpuGranted: z.number().min(0).optional().describe('Cores. Known to the provider, as the next three.'),
+  cpuUsed: z.number().min(0).optional(),
+  memoryGranted: z.int().min(0).optional().describe('Bytes.'),
+  memoryUsed: z.int().min(0).optional(),
+});
+export type SamplePoint = z.infer<typeof SamplePoint>;
+
+const Series = z.array(SamplePoint).describe('Ordered by time; a step in which nothing was measured is left out.');
+
+export const SampleSpan = z.enum(['hour', 'day']);
+
+export const PeeringSeries = z.object({
+  from: Time,
+  to: Time,
+  stepSeconds: z.int().describe('60 in an hour, 900 in a day.'),
+  consumer: Series.optional().describe('As this end measured it. Absent: it is of another tenant.'),
+  provider: Series.optional(),
+});
+export type PeeringSeries = z.infer<typeof PeeringSeries>;

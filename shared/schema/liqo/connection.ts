@@ -35,6 +35,8 @@ const ConnectionStatus = z.object({
   peerEndpoint: z.string().optional().describe('`address:port` from which the peer sends.'),
   lastHandshakeTime: Timestamp.optional(),
   packetLoss: z.int().min(0).max(100).optional().describe('Of the recent pings, in percent.'),
+  receivedBytes: z.int().min(0).optional().describe('By the tunnel, since its device was made.'),
+  sentBytes: z.int().min(0).optional(),
   peerRanges: AnnouncedRanges.optional().describe('What the peer says that its ranges are.'),
   conditions: Conditions.optional(),
 });

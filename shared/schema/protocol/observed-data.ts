@@ -88,6 +88,8 @@ const byKind = {
     peerEndpoint: Endpoint,
     lastHandshakeTime: z.iso.datetime({ offset: true }),
     packetLoss: z.int().min(0).max(100),
+    receivedBytes: z.int().min(0),
+    sentBytes: z.int().min(0),
   }),
   Node: z.object({ ready: z.boolean(), reason: z.string(), message: z.string() }),
 } as const;

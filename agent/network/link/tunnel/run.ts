@@ -43,6 +43,9 @@ export interface LinkReport {
   readonly handshakeAt?: number;
   /** What the path lets through; absent until it was measured. */
   readonly mtu?: number;
+  /** By the device, as it was last seen. */
+  readonly receivedBytes?: number;
+  readonly sentBytes?: number;
 }
 
 export interface LinkPorts {
@@ -194,6 +197,8 @@ function reportOf(
     ...(value !== 'Connected' || session?.endpoint === undefined ? {} : { peerEndpoint: session.endpoint }),
     ...(session?.handshakeAt === undefined ? {} : { handshakeAt: session.handshakeAt }),
     ...(mtu === undefined ? {} : { mtu }),
+    ...(session === undefined ? {} : { receivedBytes: session.receivedBytes }),
+    ...(session?.sentBytes === undefined ? {} : { sentBytes: session.sentBytes }),
   };
 }
 
