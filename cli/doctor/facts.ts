@@ -68,6 +68,8 @@ export interface GatewaySight {
   readonly sent: number;
   /** UDP packets that came to a port on which nothing listens. */
   readonly strays: number;
+  /** The same in the network of its node, of whatever origin. */
+  readonly nodeStrays: number;
 }
 
 export interface Unread {

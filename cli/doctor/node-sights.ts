@@ -58,20 +58,26 @@ async function run(target: KubeTarget, { metadata, spec }: Pod, text: string, si
   return JSON.parse(lines[0] ?? '');
 }
 
-/**
- * While there is no session, WireGuard tries again every 5 s; the columns of `wg show dump` that count are 6 (received) and 7 (sent). A gateway that
- * is not heard dials from another port after a while: what the peer sends to the old one is counted as NoPorts by the kernel.
- */
-const gatewayProgram = `
-const { execFileSync } = require('node:child_process');
+/** A gateway that is not heard dials from another port after a while: what the peer sends to the old one is counted as NoPorts by the kernel. */
+const strayProgram = `
 const { readFileSync } = require('node:fs');
-const read = () => execFileSync('wg', ['show', 'all', 'dump'], { encoding: 'utf8' }).split('\\n').map((line) => line.split('\\t')).filter((cells) => cells.length > 7)
-  .reduce((sum, cells) => [sum[0] + Number(cells[6]), sum[1] + Number(cells[7])], [0, 0]);
 const strays = () => { const [names, values] = readFileSync('/proc/net/snmp', 'utf8').split('\\n').filter((line) => line.startsWith('Udp: ')).map((line) => line.split(' '));
   return Number(values[names.indexOf('NoPorts')]); };
+`;
+/** While there is no session, WireGuard tries again every 5 s; the columns of `wg show dump` that count are 6 (received) and 7 (sent). */
+const gatewayProgram = `${strayProgram}
+const { execFileSync } = require('node:child_process');
+const read = () => execFileSync('wg', ['show', 'all', 'dump'], { encoding: 'utf8' }).split('\\n').map((line) => line.split('\\t')).filter((cells) => cells.length > 7)
+  .reduce((sum, cells) => [sum[0] + Number(cells[6]), sum[1] + Number(cells[7])], [0, 0]);
 const [received, sent] = read();
 const before = strays();
 setTimeout(() => { const [r, s] = read(); console.log(JSON.stringify({ received: r - received, sent: s - sent, strays: strays() - before })); }, 6000);
+`;
+
+/** In the network of its node: a peer that is not heard dials the address of the node as well, at a port at which nothing listens. */
+const nodeProgram = `${strayProgram}
+const before = strays();
+setTimeout(() => console.log(JSON.stringify(strays() - before)), 6000);
 `;
 
 /** Of links that are down: which way bytes go. */
@@ -87,8 +93,16 @@ export async function lookIntoGateways(
       (one) => one.metadata.namespace === metadata.namespace && one.metadata.labels?.[networkLabel.active] === 'true',
     );
     if (peer === undefined || pod === undefined || !isReady(pod)) return [];
+    const node = ownPods.find(
+      (one) =>
+        one.metadata.labels?.[nodeProcessLabel] !== undefined && one.spec?.nodeName === pod.spec?.nodeName && isReady(one),
+    );
     try {
-      return [{ peer, ...((await run(target, pod, gatewayProgram, signal)) as Omit<GatewaySight, 'peer'>) }];
+      const [seen, nodeStrays] = await Promise.all([
+        run(target, pod, gatewayProgram, signal) as Promise<Omit<GatewaySight, 'peer' | 'nodeStrays'>>,
+        node === undefined ? 0 : (run(target, node, nodeProgram, signal) as Promise<number>).catch(() => 0),
+      ]);
+      return [{ peer, ...seen, nodeStrays }];
     } catch {
       return [];
     }

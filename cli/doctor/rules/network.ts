@@ -238,7 +238,10 @@ function deafEnd(view: View, peer: string): string | undefined {
   return iHear ? peer : view.cluster;
 }
 
-const hears = ({ received, strays }: GatewaySight): boolean => received > 0 || strays > 0;
+/** A gateway dials every 5 s: what is more than that comes from elsewhere, and says nothing. */
+const mostDials = 4;
+const hears = ({ received, strays, nodeStrays }: GatewaySight): boolean =>
+  received > 0 || strays > 0 || (nodeStrays > 0 && nodeStrays <= mostDials);
 
 const bytes = (view: View, peer: string): string[] =>
   (['mine', 'theirs'] as const).flatMap((which) => {
@@ -247,7 +250,7 @@ const bytes = (view: View, peer: string): string[] =>
     return sight === undefined
       ? []
       : [
-          `gateway of ${name}: ${sight.sent} bytes sent, ${sight.received} received within 6 s${sight.strays > 0 ? `, ${sight.strays} packets at a port that it has left` : ''}`,
+          `gateway of ${name}: ${sight.sent} bytes sent, ${sight.received} received within 6 s${sight.strays > 0 ? `, ${sight.strays} packets at a port that it has left` : ''}${sight.nodeStrays > 0 ? `, ${sight.nodeStrays} UDP packets at closed ports of its node` : ''}`,
         ];
   });
 
