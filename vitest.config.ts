@@ -30,7 +30,6 @@ const system = [
   'test/system/{whole-clusters,network,brokerless,storage,chart}/*.real.test.ts',
   'test/system/api-proxy/in-band.real.test.ts',
   'test/system/console/five-minutes.real.test.ts',
-  'test/testbed/**/*.real.test.ts',
 ];
 
 /**
