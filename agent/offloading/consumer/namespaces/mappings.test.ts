@@ -45,7 +45,7 @@ test('a namespace on its way out is followed to its end, and one that claims the
   expect([...followed(map({ demo: 'demo-rome', shop: 'shop-rome' }, lies))]).toEqual([['demo', 'demo-rome']]);
 });
 
-test('of namespaces that want one name the first by name has it, and the others are told', () => {
+test('of namespaces that want one name one has it, and the others are told', () => {
   const both = { demo: mapped('one'), shop: mapped('one') };
   const shared = map({ shop: 'one', demo: 'one' }, both);
   expect(accepted(shared)).toEqual(new Map([['demo', 'one']]));
@@ -55,6 +55,10 @@ test('of namespaces that want one name the first by name has it, and the others 
     kind: 'held',
     why: expect.stringMatching(/gives one to namespace demo, too/),
   });
+  // The provider made it for the second: a mapping that is added by hand does not take it away.
+  const second = map({ shop: 'one', demo: 'one' }, { shop: mapped('one'), demo: mapped('one', 'CreationLoopBackOff') });
+  expect(accepted(second)).toEqual(new Map([['shop', 'one']]));
+  expect(followed(second)).toEqual(new Map([['shop', 'one']]));
   // Nor do two that are on their way out follow one namespace.
   expect(followed(map({}, both))).toEqual(new Map([['demo', 'one']]));
 });

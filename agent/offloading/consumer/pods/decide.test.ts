@@ -488,32 +488,3 @@ test('an address that belongs to something else here is not shown while there is
   expect(linked).toMatchObject({ podIP: '10.71.0.1' });
   expect(JSON.stringify(linked?.conditions)).not.toContain('PodIPShown');
 });
-
-test('a container that kubectl debug adds is told the namespace of the pod, once, and stays as it was added', () => {
-  const env = [{ name: 'NS', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } }];
-  const withDebug = (...names: string[]) => {
-    const pod = local({ status: running });
-    const ephemeralContainers = names.map((name) => ({ name, image: 'd', env }));
-    return { ...pod, spec: { ...pod.spec, ephemeralContainers } } as Pod;
-  };
-  const patchOf = (pod: Pod, at: ShadowPod) => {
-    const observed = { local: pruneLocalPod(pod), shadow: at, remote: remote(), mapping: accepted, nodeReady: true };
-    return decide(observed, context).flatMap((action) => (action.do === 'updateShadow' ? action.patch : []));
-  };
-  const told = { name: 'first', image: 'd', env: [{ name: 'NS', value: 'demo' }] };
-  expect(patchOf(withDebug('first'), shadow())).toContainEqual({
-    op: 'add',
-    path: '/spec/pod/ephemeralContainers',
-    value: [told],
-  });
-  const added = shadow();
-  const has = { ...added, spec: { pod: { ...added.spec.pod, ephemeralContainers: [told] } } } as ShadowPod;
-  expect(patchOf(withDebug('first'), has)).toEqual([]);
-  const former = { name: 'first', image: 'd', env };
-  const hasFormer = { ...added, spec: { pod: { ...added.spec.pod, ephemeralContainers: [former] } } } as ShadowPod;
-  expect(patchOf(withDebug('first', 'second'), hasFormer)).toContainEqual({
-    op: 'add',
-    path: '/spec/pod/ephemeralContainers',
-    value: [former, { ...told, name: 'second' }],
-  });
-});

@@ -75,7 +75,7 @@ export function mutableOperations(have: MutableSpec, want: MutableSpec): JsonOpe
   ];
 }
 
-/** They are added and never changed or removed, whatever becomes of what they were told. */
+/** They are added and never changed or removed, also when others would be told something else now. */
 function debugContainers(have: MutableSpec, want: MutableSpec): readonly Ephemeral[] | undefined {
   const present = have.ephemeralContainers ?? [];
   const missing = (want.ephemeralContainers ?? []).filter(({ name }) => !present.some((one) => one.name === name));

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Pod } from '#shared/domain/kube-object.ts';
-import { debugContainersOf, shadowPod } from './shadow-pod-object.ts';
+import { shadowPod } from './shadow-pod-object.ts';
 
 const field = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } });
 const file = (path: string, fieldPath: string) => ({ path, fieldRef: { apiVersion: 'v1', fieldPath } });
@@ -46,23 +46,6 @@ test('the downward API tells a pod the namespace and the UID that it has in its 
       },
     },
   ]);
-});
-
-test('a container that kubectl debug adds is told of the pod, and of the API server, what the others are told', () => {
-  const debug = { name: 'debugger', image: 'busybox', targetContainerName: 'app', env };
-  const pod = {
-    metadata: { name: 'web', namespace: 'demo', uid: 'u-1' },
-    spec: { containers: [], ephemeralContainers: [debug], serviceAccountName: 'runner' },
-  } as unknown as Pod;
-  const [told] = debugContainersOf({ pod, consumer: 'cons', home: { port: 6443, addresses: [] } });
-  expect(told).toMatchObject({ name: 'debugger', targetContainerName: 'app' });
-  expect(told?.env).toEqual(
-    expect.arrayContaining([
-      { name: 'NS', value: 'demo' },
-      { name: 'ID', value: 'u-1' },
-      { name: 'KUBERNETES_SERVICE_PORT', value: '6443' },
-    ]),
-  );
 });
 
 test("a pod that uses the provider's API server is told the namespace and the UID that it has there", () => {
