@@ -8,6 +8,7 @@ import { configMaps, namespaces } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { clusterIdConfigMap, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
+import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
 import type { ApiServer } from '#test/harness/kube-apiserver.ts';
 import { createBrokerClient } from './broker/broker-client.ts';
@@ -18,6 +19,8 @@ import { openCluster } from './cluster/open.ts';
 let dir = '';
 let server: ApiServer;
 let broker: BrokerChild;
+/** Notes in the cluster which broker it has joined. */
+let joinedAt: (url: string) => Promise<void> = async () => undefined;
 
 const cli = (config: string, ...args: string[]): Promise<Ran> =>
   isthmus(args, { env: { ISTHMUS_CONFIG: path.join(dir, config) } });
@@ -44,9 +47,14 @@ beforeAll(async () => {
   await kube.apply(namespaces, object('v1', 'Namespace', { name: systemNamespace }, {}), 'test');
   const inSystem = { namespace: systemNamespace, name: clusterIdConfigMap };
   await kube.apply(configMaps, object('v1', 'ConfigMap', inSystem, { data: { CLUSTER_ID: 'rome' } }), 'test');
-  const spec = { url: broker.url, tenant: 'default', clusterId: 'rome' };
-  const link = object('isthmus.dev/v1alpha1', 'BrokerLink', { name: 'broker' }, { spec });
-  await kube.apply(brokerLinks, link, 'test');
+  // Of the peers that the broker knows, one that an agent has written down here.
+  const peer = object('core.liqo.io/v1beta1', 'ForeignCluster', { name: 'milan' }, { spec: { clusterID: 'milan' } });
+  await kube.apply(foreignClusters, peer as ForeignCluster, 'test');
+  joinedAt = async (url) => {
+    const spec = { url, tenant: 'default', clusterId: 'rome' };
+    await kube.apply(brokerLinks, object('isthmus.dev/v1alpha1', 'BrokerLink', { name: 'broker' }, { spec }), 'test');
+  };
+  await joinedAt(broker.url);
 }, 900_000);
 afterAll(async () => {
   await broker?.end('SIGTERM');
@@ -74,9 +82,17 @@ test('logged in at the broker of the cluster, it shows the conditions of both en
 });
 
 test('of one peer, it shows that peering only', async () => {
-  const { code, err } = await status('here', 'milan');
-  // The peer is one of the broker alone: no agent has written a ForeignCluster here.
-  expect([code, err]).toEqual([4, expect.stringContaining('has no peer "milan"')]);
+  const { code, out } = await status('here', 'milan', '-o', 'json');
+  const { peerings } = JSON.parse(out) as { peerings: { consumer: string; provider: string }[] };
+  expect([code, peerings.map(({ consumer, provider }) => `${consumer} -> ${provider}`)]).toEqual([
+    0,
+    ['rome -> milan'],
+  ]);
+});
+
+test('of a peer that only the broker knows, it says that this cluster has none of that name', async () => {
+  const { code, err } = await status('here', 'turin');
+  expect([code, err]).toEqual([4, expect.stringContaining('has no peer "turin"')]);
 });
 
 test('not logged in, or logged in elsewhere, it shows this end and says why', async () => {
@@ -87,6 +103,21 @@ test('not logged in, or logged in elsewhere, it shows this end and says why', as
   const elsewhere = await status('there', '-o', 'json');
   await other.end('SIGTERM');
   expect(JSON.parse(elsewhere.out)).toMatchObject({ noPeerings: expect.stringContaining(`the cluster's broker is`) });
-  const away = await status('there', '-o', 'json');
-  expect(JSON.parse(away.out)).not.toHaveProperty('peerings');
+});
+
+test('while the broker of the cluster is away, it shows this end and says so', async () => {
+  const away = await serveBroker(path.join(dir, 'away'), '127.0.0.1:0');
+  try {
+    await cli('away', 'login', away.url, '--ca-file', away.caFile, '--key', away.adminKey ?? '');
+    await joinedAt(away.url);
+    const before = JSON.parse((await status('away', '-o', 'json')).out);
+    await away.end('SIGTERM');
+    const { code, out } = await status('away', '-o', 'json');
+    const { peerings, noPeerings, clusterId } = JSON.parse(out);
+    expect([code, before.noPeerings, before.peerings]).toEqual([0, undefined, []]);
+    expect([peerings, clusterId]).toEqual([undefined, 'rome']);
+    expect(noPeerings).toContain(away.url);
+  } finally {
+    await joinedAt(broker.url);
+  }
 });

@@ -11,9 +11,9 @@ import type { AnyRoute } from '#functions/runtime/route.ts';
 import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import * as across from '#shared/schema/api/cross-tenant.ts';
 import * as eventTargets from '#shared/schema/api/event-targets.ts';
+import * as network from '#shared/schema/api/network.ts';
 import * as resources from '#shared/schema/api/resources.ts';
 import * as tenancy from '#shared/schema/api/tenancy.ts';
-import * as network from '#shared/schema/api/network.ts';
 import * as webhookSchemas from '#shared/schema/api/webhooks.ts';
 import * as protocol from '#shared/schema/protocol/agent-protocol.ts';
 

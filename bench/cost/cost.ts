@@ -11,7 +11,8 @@ const monthDays = 30;
 
 export async function run({ root, log }: BenchOptions): Promise<BenchResult> {
   const readings = await measureCost();
-  const { stackDay, clusterDay, peeringDay, linkDay, samplesDay, peeringSetUp, peeringTornDown, thousandWatchEvents } = readings;
+  const { stackDay, clusterDay, peeringDay, linkDay, samplesDay, peeringSetUp, peeringTornDown, thousandWatchEvents } =
+    readings;
   const schedules = cloudFunctions.filter(({ trigger }) => trigger.kind === 'schedule');
   log(
     `${schedules.length} schedules; own time is taken as ${handlerMs} ms, a table round trip as ${tableRoundTripMs} ms, the log of a request as ${logBytesPerRequest} bytes, of another invocation as ${logBytesPerInvocation}`,
@@ -21,7 +22,8 @@ export async function run({ root, log }: BenchOptions): Promise<BenchResult> {
   const result = {
     'USD a month, idle cluster (target 0.03)': cluster,
     'USD a month, idle cluster with one idle peering': cluster + (monthDays * dollars(peeringDay.units)) / 2,
-    'USD a month, the link of a peering, which both agents report every five minutes': monthDays * dollars(linkDay.units),
+    'USD a month, the link of a peering, which both agents report every five minutes':
+      monthDays * dollars(linkDay.units),
     'USD a month, the part of it that samples for graphs take': monthDays * dollars(samplesDay.units),
     'USD per peering set up (target 0.0003)': dollars(peeringSetUp.units),
     'USD per peering torn down': dollars(peeringTornDown.units),

@@ -16,6 +16,7 @@ let issuer = '';
 let meanwhile: () => unknown = () => undefined;
 let status = 200;
 let asked = 0;
+let withIdToken = true;
 
 const clock = new ManualClock();
 const tokenUntil = (ms: number): string =>
@@ -35,7 +36,7 @@ const loginUntil = (ms: number): Login => ({
 });
 
 beforeEach(async () => {
-  [meanwhile, status, asked] = [() => undefined, 200, 0];
+  [meanwhile, status, asked, withIdToken] = [() => undefined, 200, 0, true];
   dir = await mkdtemp(path.join(tmpdir(), 'isthmus-renew-'));
   server = createServer(async (request, response) => {
     const isToken = request.url === '/token';
@@ -44,7 +45,7 @@ beforeEach(async () => {
       await meanwhile();
     }
     const body = isToken
-      ? { id_token: tokenUntil(clock.now() + 3_600_000), refresh_token: 'second' }
+      ? { ...(withIdToken && { id_token: tokenUntil(clock.now() + 3_600_000) }), refresh_token: 'second' }
       : { issuer, token_endpoint: `${issuer}/token` };
     response.writeHead(isToken ? status : 200).end(JSON.stringify(body));
   });
@@ -104,4 +105,18 @@ test('a token that is good for some seconds is used where the configuration cann
   clock.advance(30_000);
   await expect(renewed(io, login)).rejects.toMatchObject({ code: 'host_unsupported' });
   expect(asked).toBe(0);
+});
+
+test('a provider that renews without an ID token ends no login: its next refresh token is kept, and the ID token until its end', async () => {
+  withIdToken = false;
+  const login = loginUntil(clock.now() + 30_000);
+  await saveLogin(ioWith(), login);
+  expect(await renewed(ioWith(), login)).toMatchObject({ key: login.key, provider: { refreshToken: 'second' } });
+  expect((await saved()).provider?.refreshToken).toBe('second');
+  clock.advance(60_000);
+  await expect(renewed(ioWith(), await saved())).rejects.toMatchObject({
+    code: 'unauthenticated',
+    message: expect.stringContaining('no ID token'),
+  });
+  expect(asked).toBe(2);
 });

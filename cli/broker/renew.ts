@@ -2,6 +2,7 @@
 import type { CliIo } from '#cli/output/io.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { type Login, loadLogin, saveLogin } from './login-config.ts';
+import { noIdToken } from './provider-login/decide.ts';
 import { expiryOf } from './provider-login/id-token.ts';
 import { findProvider } from './provider-login/provider.ts';
 import { lockRenewal } from './renewal-lock.ts';
@@ -69,17 +70,31 @@ async function exchanged(io: Io, login: Login): Promise<Login> {
   const answer = await tokens({ grant_type: 'refresh_token', refresh_token: refreshToken }, signal);
   if (answer.kind === 'silence') throw new AppError('issuer_unreachable', `${issuer} cannot be asked: ${answer.why}`);
   if (answer.kind === 'error') throw over(login, answer.description ?? answer.error);
+  if (answer.kind === 'no ID token') {
+    // The refresh token was spent for it: the next one is kept, and the ID token that there is serves until its end.
+    const kept: Login = { ...login, provider: { ...provider, refreshToken: answer.refreshToken ?? refreshToken } };
+    await replace(io, login, kept);
+    if (isGood(login, io.clock.now())) return kept;
+    throw over(
+      login,
+      `${noIdToken}; let the provider give one when it renews, for which the client needs the scope openid`,
+    );
+  }
   const { idToken, refreshToken: next = refreshToken } = answer.tokens;
   const fresh: Login = {
     ...login,
     key: idToken,
     provider: { ...provider, refreshToken: next, expiresAt: expiryOf(idToken) },
   };
-  // Another login that was saved meanwhile stays, at this broker or another.
-  const saved = await loadLogin(io).catch(() => undefined);
-  if (saved !== undefined && isSameLogin(saved, login) && saved.provider?.refreshToken === refreshToken)
-    await saveLogin(io, fresh);
+  await replace(io, login, fresh);
   return fresh;
+}
+
+/** Another login that was saved meanwhile stays, at this broker or another. */
+async function replace(io: Io, login: Login, by: Login): Promise<void> {
+  const saved = await loadLogin(io).catch(() => undefined);
+  if (saved !== undefined && isSameLogin(saved, login) && saved.provider?.refreshToken === login.provider?.refreshToken)
+    await saveLogin(io, by);
 }
 
 const over = ({ url, provider }: Login, why: string): AppError =>

@@ -95,7 +95,9 @@ export async function lookIntoGateways(
     if (peer === undefined || pod === undefined || !isReady(pod)) return [];
     const node = ownPods.find(
       (one) =>
-        one.metadata.labels?.[nodeProcessLabel] !== undefined && one.spec?.nodeName === pod.spec?.nodeName && isReady(one),
+        one.metadata.labels?.[nodeProcessLabel] !== undefined &&
+        one.spec?.nodeName === pod.spec?.nodeName &&
+        isReady(one),
     );
     try {
       const [seen, nodeStrays] = await Promise.all([

@@ -158,6 +158,16 @@ export async function logIn(key: string, tenant?: string): Promise<void> {
   }
 }
 
+/** Whether the page itself holds this key, as at a broker without sessions. */
+export const holdsKey = (key: string): boolean => bearer?.key === key;
+
+/** False when the page holds another key by now, or none. */
+export function replaceKey(key: string, by: string): boolean {
+  if (bearer === undefined || !holdsKey(key)) return false;
+  bearer = { ...bearer, key: by };
+  return true;
+}
+
 export async function logOut(): Promise<void> {
   if (bearer === undefined) await call({ method: 'DELETE', path: session });
   bearer = undefined;

@@ -2,7 +2,7 @@
  * Logging in by an identity provider: authorization code with PKCE, as a public client. The page is loaded once more with the provider in its address,
  * for which the broker lets it ask that one provider; the ID token then becomes a session as an API key does.
  */
-import { logIn, messageOf } from './api.ts';
+import { holdsKey, logIn, messageOf, replaceKey } from './api.ts';
 
 export interface Provider {
   /** As in the iss claim of its tokens. */
@@ -20,6 +20,12 @@ interface Pending extends Provider {
 interface Discovered {
   readonly authorization_endpoint: string;
   readonly token_endpoint: string;
+  readonly scopes_supported?: readonly string[];
+}
+
+interface Tokens {
+  readonly id_token?: string;
+  readonly refresh_token?: string;
 }
 
 const pendingKey = 'isthmus-oidc';
@@ -67,7 +73,7 @@ const discover = ({ issuer }: Provider): Promise<Discovered> =>
   read('the identity provider', `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
 
 async function askProvider(provider: Provider): Promise<void> {
-  const { authorization_endpoint: endpoint } = await discover(provider);
+  const { authorization_endpoint: endpoint, scopes_supported: scopes = [] } = await discover(provider);
   const [state, verifier, nonce] = [secret(), secret(), secret()];
   keep({ ...provider, state, verifier, nonce });
   const challenge = base64url(
@@ -77,7 +83,7 @@ async function askProvider(provider: Provider): Promise<void> {
     response_type: 'code',
     client_id: provider.client,
     redirect_uri: redirectUri(),
-    scope: 'openid email profile',
+    scope: `openid email profile${scopes.includes('offline_access') ? ' offline_access' : ''}`,
     state,
     nonce,
     code_challenge: challenge,
@@ -86,9 +92,33 @@ async function askProvider(provider: Provider): Promise<void> {
   location.assign(`${endpoint}${endpoint.includes('?') ? '&' : '?'}${query}`);
 }
 
-function nonceOf(token: string): unknown {
+function claimsOf(token: string): { readonly nonce?: unknown; readonly exp?: number } {
   const payload = (token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/');
-  return (JSON.parse(atob(payload)) as { nonce?: unknown }).nonce;
+  return JSON.parse(atob(payload)) as { nonce?: unknown; exp?: number };
+}
+
+/** So long before its end an ID token is renewed, and so long after a failure it is tried again. */
+const earlyMs = 60_000;
+const againMs = 10_000;
+const endOf = (token: string): number => (claimsOf(token).exp ?? 0) * 1_000;
+
+/** Where the page itself holds the ID token: renews it until the page holds another, or the provider gives none before its end. */
+async function keepFresh(client: string, endpoint: string, token: string, refreshToken: string): Promise<void> {
+  let [held, refresh] = [token, refreshToken];
+  let pause = endOf(held) - earlyMs - Date.now();
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, Math.max(1_000, pause)));
+    if (!holdsKey(held) || Date.now() >= endOf(held)) return;
+    const body = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: refresh, client_id: client });
+    const found = await read<Tokens>('the identity provider', endpoint, { method: 'POST', body }).catch(
+      (): Tokens => ({}),
+    );
+    refresh = found.refresh_token ?? refresh;
+    const next = found.id_token;
+    if (next !== undefined && !replaceKey(held, next)) return;
+    held = next ?? held;
+    pause = next === undefined ? againMs : endOf(held) - earlyMs - Date.now();
+  }
 }
 
 async function redeem(pending: Pending, code: string): Promise<void> {
@@ -101,13 +131,14 @@ async function redeem(pending: Pending, code: string): Promise<void> {
     client_id: pending.client,
     code_verifier: pending.verifier ?? '',
   });
-  const { id_token: token } = await read<{ id_token?: string }>('the identity provider', endpoint, {
+  const { id_token: token, refresh_token: refresh } = await read<Tokens>('the identity provider', endpoint, {
     method: 'POST',
     body,
   });
   if (token === undefined) throw new Error('the identity provider gave no ID token; the client needs the scope openid');
-  if (nonceOf(token) !== pending.nonce) throw new Error('the ID token belongs to another login; begin again');
+  if (claimsOf(token).nonce !== pending.nonce) throw new Error('the ID token belongs to another login; begin again');
   await logIn(token, pending.tenant);
+  if (refresh !== undefined && holdsKey(token)) void keepFresh(pending.client, endpoint, token, refresh);
 }
 
 /** Goes on where the address says; resolves with what went wrong, or with nothing when there is no login under way or it has succeeded. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Cluster, Peering } from '#shared/api-client/broker-api.ts';
-import { edgeTone, graphOf, topologyOf } from './graph.ts';
+import { edgeTone, edgeWidth, graphOf, topologyOf } from './graph.ts';
 
 const cluster = (name: string, over: Partial<Cluster> = {}) =>
   ({ name, state: 'joined', online: true, labels: {}, nodes: 1, allocatable: { cpu: '4' }, ...over }) as Cluster;
@@ -54,4 +54,15 @@ test('only what comes or goes moves the map', () => {
   const more = graphOf([cluster('rome'), cluster('milan'), cluster('turin')], [peering('pe_1', 'rome', 'milan')]);
   expect(topologyOf(changed)).toBe(topologyOf(before));
   expect(topologyOf(more)).not.toBe(topologyOf(before));
+});
+
+test('a link is drawn the wider the more passes through it, as the end says that saw more', () => {
+  const rates = [undefined, 9e3, 50e3, 500e3, 5e6, 50e6];
+  const widths = rates.map(edgeWidth);
+  expect(widths).toEqual([...widths].sort((a, b) => a - b));
+  expect(new Set(widths).size).toBe(5);
+  const end = (received: number) => ({ status: 'Connected' as const, throughput: { received, sent: 0 } });
+  const network = { link: { consumer: end(10), provider: end(50e6) } } as Peering['network'] & object;
+  const [edge] = graphOf([cluster('rome'), cluster('milan')], [peering('pe_1', 'rome', 'milan', { network })]).edges;
+  expect([edge?.width, edge?.words]).toEqual([widths.at(-1), 'rome → milan, Ready, link Connected, 50 MB/s']);
 });

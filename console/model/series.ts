@@ -35,7 +35,8 @@ const scaled = (value: number, base: number, units: readonly string[]): string =
   const size = value / base ** power;
   return `${size >= 10 || power === 0 ? Math.round(size) : size.toFixed(1)} ${units[power]}`;
 };
-export const rateText = (bytesPerSecond: number): string => scaled(bytesPerSecond, 1_000, ['B/s', 'kB/s', 'MB/s', 'GB/s']);
+export const rateText = (bytesPerSecond: number): string =>
+  scaled(bytesPerSecond, 1_000, ['B/s', 'kB/s', 'MB/s', 'GB/s']);
 const memoryText = (bytes: number): string => scaled(bytes, 1_024, ['B', 'KiB', 'MiB', 'GiB', 'TiB']);
 const number = (value: number): string => String(Number(value.toPrecision(3)));
 
@@ -91,9 +92,19 @@ export function chartsOf(
     atLeast,
   });
   const all: Chart[] = [
-    { title: 'Throughput', lines: [line(names.sent, link, 'sent'), line(names.received, link, 'received')], text: rateText, atLeast: 1_000 },
+    {
+      title: 'Throughput',
+      lines: [line(names.sent, link, 'sent'), line(names.received, link, 'received')],
+      text: rateText,
+      atLeast: 1_000,
+    },
     { title: 'Round trip', lines: [line('round trip', link, 'rttMs')], text: (ms) => `${number(ms)} ms`, atLeast: 1 },
-    { title: 'Loss', lines: [line('lost', link, 'packetLoss')], text: (percent) => `${number(percent)} %`, atLeast: 10 },
+    {
+      title: 'Loss',
+      lines: [line('lost', link, 'packetLoss')],
+      text: (percent) => `${number(percent)} %`,
+      atLeast: 10,
+    },
     share('CPU', 'cpuGranted', 'cpuUsed', (cores) => `${number(cores)} cores`, 1),
     share('Memory', 'memoryGranted', 'memoryUsed', memoryText, 1_024 ** 2),
   ];

@@ -71,7 +71,10 @@ export function MapPage() {
                   {words}
                 </li>
               ))}
-              <li>An arrow points from consumer to provider; the wider, the more passes through the link: from below 10 kB/s to above 10 MB/s.</li>
+              <li>
+                An arrow points from consumer to provider; the wider, the more passes through the link: from below 10
+                kB/s to above 10 MB/s.
+              </li>
             </ul>
             {graph.edges.length === 0 && <NoPeerings />}
           </section>

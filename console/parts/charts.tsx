@@ -93,7 +93,7 @@ function Picture({ chart, span }: { chart: Chart; span: Span }) {
 
 const Figures = ({ chart }: { chart: Chart }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard
-  <div class="figures" role="region" aria-label={`Figures: ${chart.title}`} tabIndex={0}>
+  <section class="figures" aria-label={`Figures: ${chart.title}`} tabIndex={0}>
     <table>
       <thead>
         <tr>
@@ -116,5 +116,5 @@ const Figures = ({ chart }: { chart: Chart }) => (
         ))}
       </tbody>
     </table>
-  </div>
+  </section>
 );

@@ -10,16 +10,7 @@ export const connection: BrokerKind<'Connection'> = {
   caches: watched(networkKinds.connections),
   isDerived: isOfGateway,
   observed: ({ status }) => ({
-    ...pick(
-      status,
-      'value',
-      'mtu',
-      'peerEndpoint',
-      'lastHandshakeTime',
-      'packetLoss',
-      'receivedBytes',
-      'sentBytes',
-    ),
+    ...pick(status, 'value', 'mtu', 'peerEndpoint', 'lastHandshakeTime', 'packetLoss', 'receivedBytes', 'sentBytes'),
     latency: (status?.latency as Json | undefined)?.value,
   }),
   volatile: {

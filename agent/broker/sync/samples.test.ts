@@ -21,65 +21,65 @@ const up = (ms: number, received: number, sent: number, packetLoss = 0) =>
 function measuring(usage: () => Usage | undefined = () => undefined) {
   const clock = new ManualClock(Date.UTC(2026, 0, 1, 12));
   const samples = createSamples(clock, usage);
-  const after = (ms: number, set: ObservedSet): void => {
+  const later = (ms: number, set: ObservedSet): void => {
     clock.advance(ms);
     samples.note([set]);
   };
-  return { clock, samples, after, of: (peering = 'pe_1') => samples.take([peering])[0]?.samples ?? [] };
+  return { samples, later, of: (peering = 'pe_1') => samples.take([peering])[0]?.samples ?? [] };
 }
 const noon = Date.UTC(2026, 0, 1, 12) / 1_000;
 
 describe('the minutes of a link', () => {
   test('are the mean of its round trips, its highest loss, and what its counters grew by in a second', () => {
-    const { after, of } = measuring();
-    after(0, up(10, 1_000, 500));
-    after(10_000, up(20, 11_000, 1_500, 4));
-    after(10_000, up(30, 21_000, 2_500, 1));
+    const { later, of } = measuring();
+    later(0, up(10, 1_000, 500));
+    later(10_000, up(20, 11_000, 1_500, 4));
+    later(10_000, up(30, 21_000, 2_500, 1));
     expect(of()).toEqual([]);
-    after(40_000, up(99, 21_000, 2_500));
+    later(40_000, up(99, 21_000, 2_500));
     expect(of()).toEqual([{ at: noon, rttMicros: 20_000, packetLoss: 4, received: 1_000, sent: 100 }]);
   });
 
   test('count no byte twice and none of a device that was made again, and say nothing of a link that is away', () => {
-    const { after, of } = measuring();
-    after(0, up(10, 50_000, 50_000));
-    after(10_000, up(10, 60_000, 50_000));
-    after(10_000, up(10, 100, 100));
-    after(10_000, up(10, 10_100, 100));
-    after(31_000, setOf({ value: 'Error', packetLoss: 100 }));
-    after(60_000, setOf());
+    const { later, of } = measuring();
+    later(0, up(10, 50_000, 50_000));
+    later(10_000, up(10, 60_000, 50_000));
+    later(10_000, up(10, 100, 100));
+    later(10_000, up(10, 10_100, 100));
+    later(31_000, setOf({ value: 'Error', packetLoss: 100 }));
+    later(60_000, setOf());
     expect(of()).toEqual([
       { at: noon, rttMicros: 10_000, packetLoss: 0, received: 1_000, sent: 0 },
       { at: noon + 60, packetLoss: 100 },
     ]);
-    after(60_000, setOf());
+    later(60_000, setOf());
     expect(of()).toHaveLength(2);
   });
 
   test('do not take what passed while nothing was looked at for the traffic of one minute', () => {
-    const { after, of } = measuring();
-    after(0, up(10, 0, 0));
-    after(3_600_000, up(10, 9e9, 9e9));
-    after(10_000, up(10, 9e9 + 10_000, 9e9));
-    after(50_000, up(10, 9e9 + 10_000, 9e9));
+    const { later, of } = measuring();
+    later(0, up(10, 0, 0));
+    later(3_600_000, up(10, 9e9, 9e9));
+    later(10_000, up(10, 9e9 + 10_000, 9e9));
+    later(50_000, up(10, 9e9 + 10_000, 9e9));
     expect(of().at(-1)).toMatchObject({ received: 1_000, sent: 0 });
   });
 
   test('say of a quiet link that nothing passes', () => {
-    const { after, of } = measuring();
-    for (let seconds = 0; seconds <= 240; seconds += 10) after(seconds === 0 ? 0 : 10_000, up(10, 7_000, 7_000));
+    const { later, of } = measuring();
+    for (let seconds = 0; seconds <= 240; seconds += 10) later(seconds === 0 ? 0 : 10_000, up(10, 7_000, 7_000));
     expect(of().slice(1)).toEqual(
       [1, 2, 3].map((minute) => expect.objectContaining({ at: noon + 60 * minute, received: 0, sent: 0 })),
     );
   });
 
   test('are kept until a report was answered, and a report that failed has them again', () => {
-    const { after, samples, of } = measuring();
-    after(0, up(10, 0, 0));
-    after(60_000, up(10, 0, 0));
+    const { later, samples, of } = measuring();
+    later(0, up(10, 0, 0));
+    later(60_000, up(10, 0, 0));
     const sent = samples.take(['pe_1', 'pe_2']);
     expect(samples.waiting('pe_1')).toBe(true);
-    after(60_000, up(10, 0, 0));
+    later(60_000, up(10, 0, 0));
     expect(of()).toHaveLength(2);
     samples.acknowledge(sent);
     expect(of().map(({ at }) => at)).toEqual([noon + 60]);
@@ -90,11 +90,11 @@ describe('the minutes of a link', () => {
 
 test('a provider says what it grants and what of it is in use, also without a link', () => {
   let used = 500;
-  const { after, of } = measuring(() => ({ cpuGranted: 2_000, cpuUsed: used }));
-  after(0, setOf());
+  const { later, of } = measuring(() => ({ cpuGranted: 2_000, cpuUsed: used }));
+  later(0, setOf());
   used = 1_500;
-  after(30_000, setOf());
-  after(30_000, setOf());
+  later(30_000, setOf());
+  later(30_000, setOf());
   expect(of()).toEqual([{ at: noon, cpuGranted: 2_000, cpuUsed: 1_500 }]);
 });
 

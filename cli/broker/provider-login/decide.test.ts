@@ -9,10 +9,11 @@ const error = (name: string, description?: string): TokenAnswer => ({
 });
 
 describe('while the device flow waits for consent', () => {
-  test.each<[string, TokenAnswer, unknown]>([
+  test.each<[string, TokenAnswer, unknown, pauseMs?: number]>([
     ['it asks again after the same pause', error('authorization_pending'), { do: 'ask again', afterMs: 5_000 }],
     ['it asks five seconds slower when told so', error('slow_down'), { do: 'ask again', afterMs: 10_000 }],
     ['it doubles the pause without an answer', { kind: 'silence', why: 'x' }, { do: 'ask again', afterMs: 10_000 }],
+    ['it asks at least once a minute', { kind: 'silence', why: 'x' }, { do: 'ask again', afterMs: 60_000 }, 40_000],
     ['it takes the tokens', { kind: 'tokens', tokens: { idToken: 't' } }, { do: 'take', tokens: { idToken: 't' } }],
     ['it ends when denied', error('access_denied', 'no'), { do: 'give up', because: 'denied', message: 'no' }],
     [
@@ -25,8 +26,8 @@ describe('while the device flow waits for consent', () => {
       error('invalid_client'),
       { do: 'give up', because: 'refused', message: 'invalid_client' },
     ],
-  ])('%s', (_title, answer, next) => {
-    expect(decide(answer, 5_000)).toEqual(next);
+  ])('%s', (_title, answer, next, pauseMs = 5_000) => {
+    expect(decide(answer, pauseMs)).toEqual(next);
   });
 
   test('it never asks faster than before, for every order of answers', () => {

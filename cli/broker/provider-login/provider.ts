@@ -4,7 +4,7 @@ import * as z from 'zod';
 import type { CliIo } from '#cli/output/io.ts';
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { TokenAnswer } from './decide.ts';
+import { noIdToken, type TokenAnswer } from './decide.ts';
 
 const timeoutMs = 15_000;
 
@@ -27,7 +27,7 @@ const DeviceCode = z.object({
 });
 export type DeviceCode = z.infer<typeof DeviceCode>;
 
-const TokenBody = z.object({ id_token: z.string(), refresh_token: z.string().optional() });
+const TokenBody = z.object({ id_token: z.string().optional(), refresh_token: z.string().optional() });
 const ErrorBody = z.object({ error: z.string(), error_description: z.string().optional() });
 
 type Io = Pick<CliIo, 'signal'>;
@@ -120,9 +120,12 @@ export async function findProvider(io: Io, issuer: string, clientId: string): Pr
           return { kind: 'error', error, ...(description !== undefined && { description }) };
         }
         const tokens = TokenBody.safeParse(body);
-        if (!tokens.success) return { kind: 'error', error: 'its answer holds no ID token' };
+        if (!tokens.success) return { kind: 'error', error: noIdToken };
         const { id_token: idToken, refresh_token: refreshToken } = tokens.data;
-        return { kind: 'tokens', tokens: { idToken, ...(refreshToken !== undefined && { refreshToken }) } };
+        const more = refreshToken === undefined ? {} : { refreshToken };
+        return idToken === undefined
+          ? { kind: 'no ID token', ...more }
+          : { kind: 'tokens', tokens: { idToken, ...more } };
       } catch (error) {
         signal.throwIfAborted();
         return { kind: 'silence', why: reasonOf(error) };

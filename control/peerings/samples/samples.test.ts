@@ -36,7 +36,10 @@ describe('what agents measured of a peering', () => {
     await report('milan', [1], { cpuGranted: 2_000, cpuUsed: 500 });
     const { consumer, provider, from, to } = await series();
     expect(to - from).toBe(3_600_000);
-    const ago = [3, 2, 1].map((minutes) => ({ at: 1_000 * minute(clusters.clock.now() - minutes * 60_000), ...figures }));
+    const ago = [3, 2, 1].map((minutes) => ({
+      at: 1_000 * minute(clusters.clock.now() - minutes * 60_000),
+      ...figures,
+    }));
     expect(consumer).toEqual(ago);
     expect(provider).toEqual([{ at: ago[2]?.at, cpuGranted: 2_000, cpuUsed: 500 }]);
     const day = await series('day');
@@ -61,7 +64,10 @@ describe('what agents measured of a peering', () => {
   });
 
   test('takes one item for an hour, and never more than 26 for a peering', async () => {
-    await report('rome', Array.from({ length: 24 * 60 }, (_, minutes) => minutes));
+    await report(
+      'rome',
+      Array.from({ length: 24 * 60 }, (_, minutes) => minutes),
+    );
     const { items } = await clusters.store.query({ partition: 't/default/cluster/rome', limit: 200 });
     const hours = items.filter(({ sk }) => sk.startsWith('hours/'));
     expect(hours.length).toBeLessThanOrEqual(26);

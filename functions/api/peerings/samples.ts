@@ -14,7 +14,9 @@ export const handler = http(
     auth: 'key',
     permission: 'peerings:read',
     pathParameters: z.object({ peering: z.string() }),
-    query: z.object({ span: SampleSpan.default('hour').describe('`hour`: a point each minute. `day`: each 15 minutes.') }),
+    query: z.object({
+      span: SampleSpan.default('hour').describe('`hour`: a point each minute. `day`: each 15 minutes.'),
+    }),
     answers: { 200: { description: 'The series of both ends, as far as the tenant has them.', body: PeeringSeries } },
   },
   async ({ control, caller, path, query, signal }) => ({

@@ -231,7 +231,10 @@ export const ObservedBatch = z.object({
   sets: z.array(ObservedSet),
   /** Absent: unchanged. Present: all that exist. */
   asks: z.array(PeeringAsk).optional(),
-  samples: z.array(PeeringSamples).optional().describe('Of peerings in `sets`: whole minutes that were not reported yet.'),
+  samples: z
+    .array(PeeringSamples)
+    .optional()
+    .describe('Of peerings in `sets`: whole minutes that were not reported yet.'),
 });
 export type ObservedBatch = z.infer<typeof ObservedBatch>;
 

@@ -4,13 +4,16 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '#test/harness/eventually.ts';
 import { logIn, openBrowser, visit } from './browser.ts';
 import { type ConsoleBroker, startConsoleBroker } from './console-broker.ts';
+import { type HostedConsole, serveHosted } from './hosted-console.ts';
 
 let console: ConsoleBroker;
 let browser: Browser;
 let server: Server;
 let issuer = '';
+let hosted: HostedConsole;
 const client = 'isthmus-console';
 
 interface ProviderClass {
@@ -23,6 +26,7 @@ beforeAll(async () => {
   server = createServer((request, response) => handle(request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  hosted = await serveHosted({ url: console.url, ca: console.broker().caPem }, [issuer]);
   // Its package has no types.
   const name: string = 'oidc-provider';
   const { default: Provider } = (await import(name)) as { default: ProviderClass };
@@ -33,13 +37,16 @@ beforeAll(async () => {
       {
         client_id: client,
         token_endpoint_auth_method: 'none',
-        grant_types: ['authorization_code'],
+        grant_types: ['authorization_code', 'refresh_token'],
         response_types: ['code'],
-        redirect_uris: [`${console.url}/`],
+        redirect_uris: [`${console.url}/`, `${hosted.url}/`],
         id_token_signed_response_alg: 'ES256',
       },
     ],
-    clientBasedCORS: (_context: unknown, origin: string) => origin === console.url,
+    clientBasedCORS: (_context: unknown, origin: string) => [console.url, hosted.url].includes(origin),
+    issueRefreshToken: () => true,
+    // Renewed a minute before they end: seconds after a login.
+    ttl: { IdToken: 65 },
     cookies: { keys: ['test'] },
     pkce: { required: () => true },
   });
@@ -69,15 +76,18 @@ async function setUp(): Promise<void> {
 
 afterAll(async () => {
   await browser?.close();
+  hosted?.close();
   server?.closeAllConnections();
   server?.close();
   await console?.close();
 });
 
-async function atProvider(page: Page, user: string): Promise<void> {
+/** `known already`: the provider has a session of this reader, and asks nothing. */
+async function atProvider(page: Page, user: string, how: 'first time' | 'known already' = 'first time'): Promise<void> {
   await page.getByLabel('Issuer').fill(issuer);
   await page.getByLabel('Client ID').fill(client);
   await page.getByRole('button', { name: 'Go to the provider' }).click();
+  if (how === 'known already') return;
   await page.getByPlaceholder('Enter any login').fill(user);
   await page.getByPlaceholder('and password').fill('any');
   await page.getByRole('button', { name: 'Sign-in' }).click();
@@ -137,4 +147,47 @@ test('the page may ask the provider that its address names, and only that one', 
     expect(await policyOf(`?issuer=${encodeURIComponent(odd)}`), odd).not.toMatch(/unsafe|javascript|\*|http:/);
   }
   await close();
+});
+
+test('at the hosted console, under its one policy, a member logs in, is renewed in silence, and is logged out by a reload or by itself', async () => {
+  const seen = await visit(browser, { url: hosted.url });
+  const { page } = seen;
+  const policy = (await page.goto(`${hosted.url}/`))?.headers()['content-security-policy'] ?? '';
+  expect(policy).toContain(`connect-src 'self' ${issuer};`);
+  expect(policy).not.toMatch(/unsafe|\*/);
+  const bearers: string[] = [];
+  page.on('request', (each) => {
+    const { authorization } = each.headers();
+    if (new URL(each.url()).pathname.startsWith('/v1/') && authorization !== undefined) bearers.push(authorization);
+  });
+  const renewal = page.waitForRequest((each) => each.postData()?.includes('grant_type=refresh_token') ?? false);
+  await atProvider(page, 'anna');
+  await page.getByText('default (operator)').waitFor();
+  await page.getByRole('link', { name: 'Clusters', exact: true }).click();
+  await page.getByRole('heading', { name: 'Clusters' }).waitFor();
+  expect(await page.evaluate('Object.values(sessionStorage).join()')).toBe('');
+  expect(new URL((await renewal).url()).origin).toBe(issuer);
+  await eventually('requests with the new token', () => new Set(bearers).size >= 2);
+  await page.getByText('default (operator)').waitFor();
+  await page.getByRole('button', { name: 'Log out' }).click();
+  await page.getByLabel('API key').waitFor();
+  await page.getByLabel('Issuer').waitFor();
+  await atProvider(page, 'anna', 'known already');
+  await page.getByText('default (operator)').waitFor();
+  await page.reload();
+  await page.getByLabel('API key').waitFor();
+  expect(seen.complaints.filter((each) => !each.startsWith(`request to ${issuer}/`))).toEqual([]);
+  await seen.close();
+});
+
+test('the hosted console asks no provider that its operator has not named', async () => {
+  const other = await serveHosted({ url: console.url, ca: console.broker().caPem }, []);
+  const seen = await visit(browser, { url: other.url });
+  await seen.page.getByLabel('Issuer').fill(issuer);
+  await seen.page.getByLabel('Client ID').fill(client);
+  await seen.page.getByRole('button', { name: 'Go to the provider' }).click();
+  await seen.page.getByRole('alert').waitFor();
+  expect(seen.complaints.join()).toContain('Content Security Policy');
+  await seen.close();
+  other.close();
 });

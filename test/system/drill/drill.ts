@@ -15,7 +15,8 @@ export interface Answered {
 }
 
 const answerWithinMs = 120_000;
-const healthyWithinMs = 180_000;
+/** Longer than a slice that shrank waits before it grows again (`growAfterMs`). */
+const healthyWithinMs = 420_000;
 
 async function ask(
   ground: DrillGround,
