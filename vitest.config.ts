@@ -26,10 +26,7 @@ const long = '**/*.long.test.ts';
 const examples = ['test/system/examples/**/*.real.test.ts'];
 
 /** `fast` needs nothing but Node; `real` needs root, Linux and the built components of the test bed; `system` has whole clusters. */
-const system = [
-  'test/system/{whole-clusters,network,brokerless,storage,chart}/*.real.test.ts',
-  'test/system/api-proxy/in-band.real.test.ts',
-];
+const system = ['test/system/{whole-clusters,network,brokerless,storage,chart}/*.real.test.ts'];
 
 /**
  * Files at a time, of `real` and `system` together, which `npm test` runs as one: whole clusters, links and agents that are taken down mostly
