@@ -4,12 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { oldestKubernetes } from '#shared/domain/kubernetes-version.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
-import {
-  moreThanThereIs,
-  openProductClusters,
-  type ProductClusters,
-  removeProductClusters,
-} from '#test/harness/product-clusters.ts';
+import { openProductClusters, type ProductClusters, removeProductClusters } from '#test/harness/product-clusters.ts';
 import { run } from '#test/harness/program.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { otherKubernetes } from '#test/testbed/spec.ts';
@@ -60,7 +55,7 @@ describe.each(otherKubernetes)('Kubernetes %s beside the usual one', (version) =
     expect(await kubectl('milan', 'get', 'nodes', '-o', kubelet)).toMatch(new RegExp(`^v${version}\\.`));
     expect(await kubectl('rome', 'get', 'nodes', '-o', kubelet)).not.toMatch(new RegExp(`^v${version}\\.`));
     for (const name of ['rome', 'milan']) {
-      await world.mustIsthmus('check', ...target(name), ...moreThanThereIs);
+      await world.mustIsthmus('check', ...target(name));
       await world.join(name);
     }
   });
