@@ -87,7 +87,7 @@ describe.each(otherKubernetes)('Kubernetes %s beside the usual one', (version) =
       const node = ['get', 'pod', 'far', '-n', 'shop', '-o', 'jsonpath={.spec.nodeName}'];
       expect(await kubectl(consumer, ...node)).toBe(provider);
       expect(await kubectl(provider, 'get', 'pods', '-n', `shop-${consumer}`, '-o', 'name')).toContain('pod/far');
-        const ask = (namespace: string, from: string, url: string) =>
+      const ask = (namespace: string, from: string, url: string) =>
         eventually(
           `${from} to get ${url}`,
           async () => (await kubectl(consumer, '-n', namespace, 'exec', from, '--', 'get', url)) !== '',
@@ -95,7 +95,7 @@ describe.each(otherKubernetes)('Kubernetes %s beside the usual one', (version) =
         );
       await ask('home', 'near', 'http://far.shop:80/');
       // By its short name: the namespace has another one there.
-    await ask('shop', 'far', 'http://far:80/');
+      await ask('shop', 'far', 'http://far:80/');
       expect(await kubectl(consumer, '-n', 'shop', 'logs', 'far')).toEqual(expect.any(String));
       await kubectl(consumer, 'delete', 'namespace', 'home', 'shop', '--timeout=120s');
       await world.mustIsthmus('unpeer', consumer, provider, '--wait');
