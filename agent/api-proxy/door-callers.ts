@@ -12,7 +12,7 @@ export interface DoorCaller extends BoundAccount {
 }
 
 /** A Tenant whose consumer may come by the door. */
-export const isAtDoor = (tenant: Tenant): boolean => {
+const isAtDoor = (tenant: Tenant): boolean => {
   const door = doorOf(tenant);
   return (
     door !== undefined &&

@@ -6,7 +6,7 @@ import { secrets } from '#shared/domain/core-kinds.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 
-export const doorAuthoritySecret = 'isthmus-front-door';
+const doorAuthoritySecret = 'isthmus-front-door';
 
 /** Makes it where there is none. Of two that make one at once, one wins and both use its. */
 export async function ensureDoorAuthority(
