@@ -2,6 +2,7 @@
 import type { Access, CloudFunction, Trigger } from './cloud-function.ts';
 import httpFunctions from './http-functions.json' with { type: 'json' };
 import { outboxInsertions, patterns } from './runtime/bus-patterns.ts';
+import { type TableRights, tableRightsOf } from './table-rights.ts';
 
 /** Reading needs writing too: signed requests are spent, uses of keys are counted. */
 const readsAndWrites: readonly Access[] = ['table:read', 'table:write'];
@@ -32,15 +33,26 @@ const entry = (
   file: string,
   trigger: Trigger,
   access: readonly Access[],
-  over: Partial<Pick<CloudFunction, 'memoryMb' | 'timeoutSeconds'>> = {},
-): CloudFunction => ({ name: nameOf(file), file, trigger, memoryMb: 256, timeoutSeconds: 15, access, ...over });
+  over: Partial<Pick<CloudFunction, 'memoryMb' | 'timeoutSeconds'>> & { readonly auth?: string } = {},
+): CloudFunction => {
+  const { auth, ...limits } = over;
+  const name = nameOf(file);
+  const asked = {
+    name,
+    ...(trigger.kind === 'http' && { method: trigger.method }),
+    ...(auth !== undefined && auth !== 'none' && { auth }),
+    rings: access.includes('channel:ring'),
+  };
+  const table: TableRights = access.includes('table:read') ? tableRightsOf(asked) : { read: [], write: [] };
+  return { name, file, trigger, memoryMb: 256, timeoutSeconds: 15, access, table, ...limits };
+};
 
 function httpEntry({ file, method, path, auth }: (typeof httpFunctions)[number]): CloudFunction {
   const agent = auth === 'agent' || auth === 'enroll';
   const usual = method !== 'GET' && ringing.test(path) ? coordinates : readsAndWrites;
   const access = auth === 'none' ? [] : (unlikeOthers[`${method} ${path}`] ?? usual);
   // An HTTP API gives up after 30 s; long polls wait for 25 s at most.
-  return entry(file, { kind: 'http', method, path }, access, { memoryMb: agent ? 256 : 512, timeoutSeconds: 29 });
+  return entry(file, { kind: 'http', method, path }, access, { memoryMb: agent ? 256 : 512, timeoutSeconds: 29, auth });
 }
 
 const events = 'functions/events';

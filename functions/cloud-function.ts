@@ -1,4 +1,6 @@
 /** A cloud function as the deployment sees it: its file, its trigger, its rights. */
+import type { TableRights } from './table-rights.ts';
+
 export type Access =
   /** GetItem, Query. */
   | 'table:read'
@@ -36,4 +38,6 @@ export interface CloudFunction {
   readonly memoryMb: number;
   readonly timeoutSeconds: number;
   readonly access: readonly Access[];
+  /** Where in the table. Empty without `table:read` and `table:write`. */
+  readonly table: TableRights;
 }

@@ -297,6 +297,11 @@ test('the feed shows what happened, in order, and no function lacked a right', a
   expect(status).toBe(200);
   const first = ['tenant.created', 'cluster.join-token-created', 'cluster.joined'];
   expect(body.items.slice(0, 3).map(({ type }, i) => type.includes(first[i] ?? ''))).toEqual([true, true, true]);
+  expect(cloud.rights.refused).toEqual([]);
+  // Each that has rights on the table, the dispatcher and health apart.
+  expect([...cloud.rights.allowed.keys()].sort()).toEqual(
+    functions.filter((name) => !['api-health', 'events-dispatch'].includes(name)).sort(),
+  );
   expect(cloud.log).not.toContain('has no right');
   expect(cloud.log).not.toContain(apiKey);
 });
