@@ -2,7 +2,7 @@
 import type { Access, CloudFunction, Trigger } from './cloud-function.ts';
 import httpFunctions from './http-functions.json' with { type: 'json' };
 import { outboxInsertions, patterns } from './runtime/bus-patterns.ts';
-import { type TableRights, tableRightsOf } from './table-rights.ts';
+import { signInRights, type TableRights, tableRightsOf } from './table-rights.ts';
 
 /** Reading needs writing too: signed requests are spent, uses of keys are counted. */
 const readsAndWrites: readonly Access[] = ['table:read', 'table:write'];
@@ -22,6 +22,9 @@ const unlikeOthers: Readonly<Record<string, readonly Access[]>> = {
 /** Routes whose changes make an agent come and fetch. */
 const ringing =
   /^\/v1\/(agent\/(enroll|observed)|clusters|peerings|requests|invitations|invitation-redemptions|tenant|tenants)\b/;
+
+/** Of the routes for members of a tenant, those that read or write something of another one: that agreed, offered, asked or was asked. */
+const acrossTenants = /^api-(directory|invitations|requests)-/;
 
 const nameOf = (file: string): string =>
   file
@@ -43,14 +46,20 @@ const entry = (
     ...(auth !== undefined && auth !== 'none' && { auth }),
     rings: access.includes('channel:ring'),
   };
-  const table: TableRights = access.includes('table:read') ? tableRightsOf(asked) : { read: [], write: [] };
-  return { name, file, trigger, memoryMb: 256, timeoutSeconds: 15, access, table, ...limits };
+  const none: TableRights = { read: [], write: [] };
+  const table = access.includes('table:read') ? tableRightsOf(asked) : none;
+  const signIn = access.includes('table:session') ? signInRights : none;
+  return { name, file, trigger, memoryMb: 256, timeoutSeconds: 15, access, table, signIn, ...limits };
 };
 
 function httpEntry({ file, method, path, auth }: (typeof httpFunctions)[number]): CloudFunction {
   const agent = auth === 'agent' || auth === 'enroll';
   const usual = method !== 'GET' && ringing.test(path) ? coordinates : readsAndWrites;
-  const access = auth === 'none' ? [] : (unlikeOthers[`${method} ${path}`] ?? usual);
+  const needs = auth === 'none' ? [] : (unlikeOthers[`${method} ${path}`] ?? usual);
+  const access =
+    auth === 'key' && !needs.includes('channel:ring') && !acrossTenants.test(nameOf(file))
+      ? [...needs, 'table:session' as const]
+      : needs;
   // An HTTP API gives up after 30 s; long polls wait for 25 s at most.
   return entry(file, { kind: 'http', method, path }, access, { memoryMb: agent ? 256 : 512, timeoutSeconds: 29, auth });
 }

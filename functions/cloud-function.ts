@@ -6,6 +6,8 @@ export type Access =
   | 'table:read'
   /** PutItem, UpdateItem, DeleteItem, ConditionCheckItem. */
   | 'table:write'
+  /** Serves one tenant at a time, in a session of its own role that is for this tenant: the other two are rights of that session. */
+  | 'table:session'
   /** Reads the table's stream. */
   | 'stream:read'
   /** PutEvents on the bus. */
@@ -38,6 +40,8 @@ export interface CloudFunction {
   readonly memoryMb: number;
   readonly timeoutSeconds: number;
   readonly access: readonly Access[];
-  /** Where in the table. Empty without `table:read` and `table:write`. */
+  /** Where in the table. Empty without `table:read` and `table:write`. With `table:session`: in a session, for the tenant of the session. */
   readonly table: TableRights;
+  /** With `table:session`: before it has a session, of all tenants. */
+  readonly signIn: TableRights;
 }

@@ -3,6 +3,9 @@
  * partition keys, as `control/store/keys.ts` makes them, with `*` for the tenant and for what comes after the kind's name.
  */
 
+/** The partition of the tenant itself; as a pattern it would mean all below it, too. */
+export const tenantItself = 't/*';
+
 export interface TableRights {
   readonly read: readonly string[];
   readonly write: readonly string[];
@@ -93,7 +96,8 @@ const rules: readonly {
   { of: /^api-tenants-/, reads: ['tenants', 'keys'] },
   { of: /^api-tenants-delete$/, reads: ['coordination'] },
   { of: /^channel-agent-enroll$/, reads: ['joinTokens', 'clusters'] },
-  { of: /^channel-agent-desired$/, reads: ['coordination'] },
+  // What is missing is decided when an agent asks.
+  { of: /^channel-agent-desired$/, reads: ['coordination'], writes: ['coordination', 'changes'] },
   { of: /^channel-agent-observed$/, reads: ['coordination'] },
   { of: /^channel-connect$/, reads: ['agent', 'connections'], writes: ['heard', 'connections'] },
   { of: /^channel-message$/, reads: ['agent', 'connections'], writes: ['heard'] },
@@ -120,6 +124,9 @@ interface Asked {
 /** Sorted, each once. */
 const kindsOf = (of: readonly Area[]): readonly string[] => [...new Set(of.flatMap((area) => areas[area]))].sort();
 
+/** Until the caller is known, and its request counted. */
+export const signInRights: TableRights = { read: kindsOf(['signIn']), write: kindsOf(['counted']) };
+
 export function tableRightsOf({ name, method, auth, rings }: Asked): TableRights {
   const own = rules.filter(({ of }) => of.test(name));
   const changes = method !== undefined && method !== 'GET';
@@ -142,10 +149,16 @@ export function tableRightsOf({ name, method, auth, rings }: Asked): TableRights
   return { read: kindsOf(reads), write: kindsOf(writes) };
 }
 
+/** Kinds as one tenant has them, with its name for the star of the tenant, and its stream of the outbox. What no tenant owns stays. */
+export const ofTenant = (kinds: readonly string[], tenant: string): readonly string[] =>
+  kinds.map((kind) => {
+    if (kind === '§outbox/*') return `§outbox/${tenant}`;
+    return kind.startsWith(tenantItself) ? `t/${tenant}${kind.slice(tenantItself.length)}` : kind;
+  });
+
 /** As the policy's `StringLike` does, but for the tenant itself: `t/*` is its one partition, and the policy says so by a second condition. */
 export const covers = (kinds: readonly string[], pk: string): boolean =>
   kinds.some((kind) => (kind === tenantItself ? /^t\/[^/]+$/ : asPattern(kind)).test(pk));
 
-export const tenantItself = 't/*';
 const asPattern = (kind: string): RegExp =>
   new RegExp(`^${kind.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`);

@@ -176,8 +176,10 @@ describe('rights', () => {
     for (const { Condition = {} } of onTable) {
       const patterns = list(Condition['ForAllValues:StringLike']?.[leadingKeys] ?? []);
       expect(patterns).not.toEqual([]);
-      expect(Condition.Null).toEqual({ [leadingKeys]: 'false' });
-      expect(patterns.filter((pattern) => !/^(t\/\*|system\/|§outbox)/.test(pattern))).toEqual([]);
+      expect(Condition.Null).toMatchObject({ [leadingKeys]: 'false' });
+      expect(
+        patterns.filter((pattern) => !/^(t\/(\*|\$\{aws:PrincipalTag\/tenant\})|system\/|§outbox)/.test(pattern)),
+      ).toEqual([]);
       if (patterns.includes('t/*')) {
         expect(Condition['ForAllValues:StringNotLike']).toEqual({ [leadingKeys]: 't/*/*' });
       }
@@ -185,9 +187,42 @@ describe('rights', () => {
     const whole = rightsOf(production).filter(([, rights]) => rights.some(([, , kinds]) => kinds.includes('t/*/*')));
     expect(whole.map(([holder]) => holder.replace(/ of stage .*/, ''))).toEqual([
       'functions/api/tenant/confirm-deletion.ts',
-      'functions/api/tenant/export.ts',
       'functions/schedule/sweep.ts',
     ]);
+  });
+
+  test('of a function that serves one tenant are this tenant’s, in a session of its own role that no other principal gets', () => {
+    const tag = 'aws:PrincipalTag/tenant';
+    const withSessions = cloudFunctions.filter(({ access }) => access.includes('table:session'));
+    expect(withSessions.length).toBeGreaterThan(30);
+    for (const { file, name } of withSessions) {
+      const role = ofType('AWS::IAM::Role', production).find(
+        ({ Properties }) => Properties.Description === `${file} of stage production`,
+      );
+      if (role === undefined) throw new Error(`no role of ${file}`);
+      const { AssumeRolePolicyDocument, RoleName } = properties(role) as {
+        RoleName: string;
+        AssumeRolePolicyDocument: { Statement: (Statement & { Principal: object })[] };
+      };
+      const arn = `arn:<AWS::Partition>:iam::<AWS::AccountId>:role/isthmus-production-${name}`;
+      expect([RoleName, AssumeRolePolicyDocument.Statement]).toMatchObject([
+        `isthmus-production-${name}`,
+        [
+          { Principal: { Service: 'lambda.amazonaws.com' } },
+          { Condition: { ArnEquals: { 'aws:PrincipalArn': arn }, Null: { [tag]: 'true' } } },
+        ],
+      ]);
+      const onTable = statementsOf(role).filter(({ Action }) => JSON.stringify(Action).includes('dynamodb:'));
+      const ofAll = onTable.filter(({ Condition }) => Condition?.Null?.[tag] === 'true');
+      const ofOne = onTable.filter(({ Condition }) => Condition?.Null?.[tag] === 'false');
+      expect(ofAll.length + ofOne.length).toBe(onTable.length);
+      const keysOf = (statements: readonly Statement[]) =>
+        statements.flatMap(({ Condition }) => list(Condition?.['ForAllValues:StringLike']?.[leadingKeys] ?? []));
+      expect(
+        keysOf(ofOne).filter((pattern) => pattern.startsWith('t/') && !pattern.startsWith(`t/\${${tag}}`)),
+      ).toEqual([]);
+      expect(keysOf(ofAll).filter((pattern) => /audit|peerings|clusters|webhook|outbox/.test(pattern))).toEqual([]);
+    }
   });
 
   test('come from the role’s own list alone', () => {
@@ -202,7 +237,7 @@ describe('rights', () => {
   test('to become a role of a tenant end at roles that are named for it', () => {
     const assuming = ofType('AWS::IAM::Role', production)
       .flatMap(statementsOf)
-      .filter(({ Action }) => list(Action).some((action) => action.startsWith('sts:')));
+      .filter(({ Action, Resource }) => Action === 'sts:AssumeRole' || JSON.stringify(Resource).includes('::*'));
     expect(assuming).toEqual([
       expect.objectContaining({
         Action: 'sts:AssumeRole',
@@ -217,7 +252,10 @@ describe('rights', () => {
         .filter(([, rights]) => rights.some(([, actions]) => actions.includes(action)))
         .map(([holder]) => holder.replace(/ of stage .*/, ''));
     expect(holders('events:PutEvents')).toEqual(['functions/events/dispatch.ts']);
-    expect(holders('sts:AssumeRole')).toEqual(['functions/events/webhooks.ts']);
+    const others = cloudFunctions.filter(({ access }) => !access.includes('table:session')).map(({ file }) => file);
+    expect(holders('sts:AssumeRole').filter((holder) => others.includes(holder))).toEqual([
+      'functions/events/webhooks.ts',
+    ]);
     expect(holders('dynamodb:GetRecords')).toEqual(['functions/events/dispatch.ts']);
     expect(holders('dynamodb:Scan')).toEqual([]);
     expect(holders('dynamodb:DeleteTable')).toEqual([]);

@@ -102,8 +102,7 @@ export async function createApiFixture(options: ApiFixtureOptions = {}): Promise
   const ids = options.ids ?? createSystemIds(() => clock.now());
   const store = options.store ?? wrap(createMemoryStore({ clock }));
   const guard = createTableGuard(options.heard);
-  const control = createControl({
-    store: guard.guarded(store),
+  const uses: Omit<Parameters<typeof createControl>[0], 'store'> = {
     clock,
     ids,
     log,
@@ -119,9 +118,12 @@ export async function createApiFixture(options: ApiFixtureOptions = {}): Promise
       },
     }),
     ...(options.limits && { limits: options.limits }),
-  });
+  };
+  const control = createControl({ ...uses, store: guard.guarded(store) });
   const composition: Composition = {
     control,
+    controlOf: (tenant) =>
+      guard.hasSessions() ? createControl({ ...uses, store: guard.guarded(store, tenant) }) : control,
     connections: {
       opened: async () => undefined,
       agentOf: async () => undefined,

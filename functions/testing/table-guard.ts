@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Store } from '#control/ports/store.ts';
 import { cloudFunctions } from '#functions/catalogue.ts';
 import type { CloudFunction } from '#functions/cloud-function.ts';
-import { covers, type TableRights } from '#functions/table-rights.ts';
+import { covers, ofTenant, type TableRights } from '#functions/table-rights.ts';
 
 /** Not an error of the broker: it must not become an answer. */
 export class MissingRight extends Error {
@@ -25,23 +25,36 @@ const byRoute = new Map<string, CloudFunction>(
   ),
 );
 
+const ofOne = ({ read, write }: TableRights, tenant: string): TableRights => ({
+  read: ofTenant(read, tenant),
+  write: ofTenant(write, tenant),
+});
+
 export interface TableGuard {
   /** Whatever `work` asks of the store is asked by the function of this route. */
   asFunctionOf<T>(routeKey: string, work: () => Promise<T>): Promise<T>;
-  guarded(store: Store): Store;
+  /** `tenant`: in a session for this one. */
+  guarded(store: Store, tenant?: string): Store;
+  /** Whether the function that acts takes a session for each tenant. */
+  hasSessions(): boolean;
 }
 
 /** `heard` is told of each use, allowed or not. */
 export function createTableGuard(heard: (use: TableUse) => void = () => undefined): TableGuard {
   const acting = new AsyncLocalStorage<{ readonly fn: CloudFunction; missing: MissingRight | undefined }>();
 
-  function check(access: keyof TableRights, pk: string): void {
+  const hasSessions = (): boolean => acting.getStore()?.fn.access.includes('table:session') === true;
+
+  function check(access: keyof TableRights, pk: string, tenant: string | undefined): void {
     const now = acting.getStore();
     if (now === undefined) return;
-    heard({ fn: now.fn.name, access, pk });
-    if (covers(now.fn.table[access], pk)) return;
+    const { name, table, signIn } = now.fn;
+    heard({ fn: name, access, pk });
+    const kinds = !hasSessions() ? table : tenant === undefined ? signIn : ofOne(table, tenant);
+    if (covers(kinds[access], pk)) return;
+    const where = tenant === undefined ? '' : ` in the session of ${tenant}`;
     now.missing = new MissingRight(
-      `${now.fn.name} has no right to ${access} ${pk}: functions/table-rights.ts gives it ${now.fn.table[access].join(' ')}`,
+      `${name}${where} has no right to ${access} ${pk}: functions/table-rights.ts gives it ${kinds[access].join(' ')}`,
     );
     throw now.missing;
   }
@@ -55,38 +68,42 @@ export function createTableGuard(heard: (use: TableUse) => void = () => undefine
       if (now.missing !== undefined) throw now.missing;
       return result;
     },
-    guarded: (store) => ({
-      get(pk, sk, signal) {
-        check('read', pk);
-        return store.get(pk, sk, signal);
-      },
-      query(query, signal) {
-        check('read', query.partition);
-        return store.query(query, signal);
-      },
-      async transact(ops, events = [], signal) {
-        for (const { pk } of ops) check('write', pk);
-        if (events.length > 0) check('write', outbox);
-        for (const event of events) check('write', stream(event.stream));
-        return store.transact(ops, events, signal);
-      },
-      outbox(after, limit, name, signal) {
-        check('read', stream(name));
-        // A reader closes places that were taken and not used.
-        check('write', stream(name));
-        return store.outbox(after, limit, name, signal);
-      },
-      newestCursor(name, signal) {
-        check('read', stream(name));
-        return store.newestCursor(name, signal);
-      },
-      async endStream(name, signal) {
-        check('write', outbox);
-        check('write', stream(name));
-        return store.endStream(name, signal);
-      },
-      sweep: (signal) => store.sweep(signal),
-      close: () => store.close(),
-    }),
+    hasSessions,
+    guarded(store, tenant) {
+      const checkOwn = (access: keyof TableRights, pk: string) => check(access, pk, tenant);
+      return {
+        get(pk, sk, signal) {
+          checkOwn('read', pk);
+          return store.get(pk, sk, signal);
+        },
+        query(query, signal) {
+          checkOwn('read', query.partition);
+          return store.query(query, signal);
+        },
+        async transact(ops, events = [], signal) {
+          for (const { pk } of ops) checkOwn('write', pk);
+          if (events.length > 0) checkOwn('write', outbox);
+          for (const event of events) checkOwn('write', stream(event.stream));
+          return store.transact(ops, events, signal);
+        },
+        outbox(after, limit, name, signal) {
+          checkOwn('read', stream(name));
+          // A reader closes places that were taken and not used.
+          checkOwn('write', stream(name));
+          return store.outbox(after, limit, name, signal);
+        },
+        newestCursor(name, signal) {
+          checkOwn('read', stream(name));
+          return store.newestCursor(name, signal);
+        },
+        async endStream(name, signal) {
+          checkOwn('write', outbox);
+          checkOwn('write', stream(name));
+          return store.endStream(name, signal);
+        },
+        sweep: (signal) => store.sweep(signal),
+        close: () => store.close(),
+      };
+    },
   };
 }

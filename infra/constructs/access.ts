@@ -1,6 +1,6 @@
 /** From what a function says it needs to the statements of its role. Plain data, so that a test can list all of them. */
 import type { Access, CloudFunction } from '#functions/cloud-function.ts';
-import { type TableRights, tenantItself } from '#functions/table-rights.ts';
+import { ofTenant, type TableRights, tenantItself } from '#functions/table-rights.ts';
 import { unreachable } from '#shared/domain/unreachable.ts';
 import type { Names } from './names.ts';
 
@@ -11,7 +11,11 @@ export interface Statement {
   /** Of the table's items: patterns of their partition keys, and those among them that are not meant. */
   readonly leadingKeys?: readonly string[];
   readonly otherKeys?: readonly string[];
+  /** Whether it is for a session of a tenant, or for a function that has none yet. Undefined: both. */
+  readonly inSession?: boolean;
 }
+
+const tenantTag = 'aws:PrincipalTag/tenant';
 
 export interface Reachable {
   readonly names: Names;
@@ -37,17 +41,41 @@ function onPartitions(
   ];
 }
 
+/** With sessions: of all tenants what is needed to know the caller; then the caller's tenant alone, which IAM puts into the patterns. */
+function onTable(
+  kind: keyof TableRights,
+  actions: readonly string[],
+  { access, signIn, table }: CloudFunction,
+  names: Names,
+): Statement[] {
+  const sid = kind === 'read' ? 'Read' : 'Write';
+  if (!access.includes('table:session')) return onPartitions(sid, actions, table[kind], names);
+  return [
+    ...onPartitions(`${sid}ToSignIn`, actions, signIn[kind], names).map((one) => ({ ...one, inSession: false })),
+    {
+      sid: `${sid}Own`,
+      actions,
+      resources: [names.tableArn],
+      leadingKeys: ofTenant(table[kind], `\${${tenantTag}}`),
+      inSession: true,
+    },
+  ];
+}
+
 /** What each need means. Reads are item and partition reads: no scan, no index. */
-const meanings: Readonly<Record<Access, (reach: Reachable, table: TableRights) => Statement[]>> = {
-  'table:read': ({ names }, { read }) => onPartitions('Read', ['dynamodb:GetItem', 'dynamodb:Query'], read, names),
+const meanings: Readonly<Record<Access, (reach: Reachable, fn: CloudFunction) => Statement[]>> = {
+  'table:read': ({ names }, fn) => onTable('read', ['dynamodb:GetItem', 'dynamodb:Query'], fn, names),
   // A transaction is allowed by the rights to its parts.
-  'table:write': ({ names }, { write }) =>
-    onPartitions(
-      'Write',
+  'table:write': ({ names }, fn) =>
+    onTable(
+      'write',
       ['dynamodb:ConditionCheckItem', 'dynamodb:DeleteItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem'],
-      write,
+      fn,
       names,
     ),
+  'table:session': ({ names }, { name }) => [
+    { sid: 'OwnSessions', actions: ['sts:AssumeRole', 'sts:TagSession'], resources: [names.functionRoleArn(name)] },
+  ],
   'stream:read': ({ tableStreamArn }) => [
     {
       sid: 'ReadStream',
@@ -125,18 +153,22 @@ export function partOf(fn: CloudFunction): Part {
 export const statementsOf = (fn: CloudFunction, reach: Reachable): Statement[] => [
   writesLog(reach.names, logPartOf(partOf(fn))),
   ...(isAsynchronous(fn) ? [sendsDeadLetters(reach.names, fn.name)] : []),
-  ...fn.access.flatMap((need) => meanings[need](reach, fn.table)),
+  ...fn.access.flatMap((need) => meanings[need](reach, fn)),
 ];
 
 /** IAM's condition for a statement's partitions. A request without a partition key, a scan, matches none. */
 export const conditionsOf = ({
   leadingKeys,
   otherKeys,
+  inSession,
 }: Statement): Readonly<Record<string, Record<string, unknown>>> =>
   leadingKeys === undefined
     ? {}
     : {
         'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': [...leadingKeys] },
         ...(otherKeys && { 'ForAllValues:StringNotLike': { 'dynamodb:LeadingKeys': [...otherKeys] } }),
-        Null: { 'dynamodb:LeadingKeys': 'false' },
+        Null: {
+          'dynamodb:LeadingKeys': 'false',
+          ...(inSession !== undefined && { [tenantTag]: String(!inSession) }),
+        },
       };

@@ -1,6 +1,13 @@
 /** One function file as a Lambda function: its bundle, its own role with nothing but its statements, its dead letters, and the alias that it is called by. */
 import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
-import { Effect, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import {
+  AccountRootPrincipal,
+  Effect,
+  PolicyDocument,
+  PolicyStatement,
+  Role,
+  ServicePrincipal,
+} from 'aws-cdk-lib/aws-iam';
 import {
   Alias,
   Architecture,
@@ -53,6 +60,7 @@ export class BrokerFunction extends Construct {
     this.deadLetters = asynchronous ? deadLetters(this, names, fn.name) : undefined;
     const statements = statementsOf(fn, reach);
     const role = new Role(this, 'Role', {
+      roleName: names.function(fn.name),
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
       description: `${fn.file} of stage ${settings.name}`,
       inlinePolicies: {
@@ -71,6 +79,9 @@ export class BrokerFunction extends Construct {
         }),
       },
     });
+    const roleArn = names.functionRoleArn(fn.name);
+    const hasSessions = fn.access.includes('table:session');
+    if (hasSessions) becomesItself(role, roleArn);
     for (const resource of statements.flatMap(({ resources }) => resources)) {
       const excuse = wildcardExcuse(readable(Stack.of(this).resolve(resource)));
       if (excuse !== undefined) Validations.of(role).acknowledge(excuse);
@@ -84,7 +95,7 @@ export class BrokerFunction extends Construct {
       code: codeOf(fn),
       memorySize: fn.memoryMb,
       timeout: Duration.seconds(fn.timeoutSeconds),
-      environment: { ...environment },
+      environment: { ...environment, ...(hasSessions && { SESSION_ROLE: roleArn }) },
       // Its rights are the list above; grants by other constructs are ignored.
       role: role.withoutPolicyUpdates(),
       logGroup,
@@ -110,4 +121,22 @@ export class BrokerFunction extends Construct {
     this.live = alias as IFunction;
     canary(this, fn, alias, { settings, names });
   }
+}
+
+/** A role cannot name itself before it exists: the account is trusted, on condition that it is this very role, and that it says for which tenant. */
+function becomesItself(role: Role, roleArn: string): void {
+  role.assumeRolePolicy?.addStatements(
+    new PolicyStatement({
+      sid: 'ItselfForOneTenant',
+      principals: [new AccountRootPrincipal()],
+      actions: ['sts:AssumeRole', 'sts:TagSession'],
+      conditions: {
+        ArnEquals: { 'aws:PrincipalArn': roleArn },
+        StringLike: { 'aws:RequestTag/tenant': '?*' },
+        'ForAllValues:StringEquals': { 'aws:TagKeys': ['tenant'] },
+        // A session does not become that of another tenant.
+        Null: { 'aws:PrincipalTag/tenant': 'true' },
+      },
+    }),
+  );
 }

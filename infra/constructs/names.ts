@@ -31,6 +31,8 @@ export interface Names {
   readonly principal: string;
   readonly function: (name: string) => string;
   readonly functionArn: (name: string) => string;
+  /** A role is called as its function. */
+  readonly functionRoleArn: (name: string) => string;
   /** Of the alias that every function is called by. */
   readonly liveArn: (name: string) => string;
   /** The application whose deployments shift traffic to new versions, and the role that does it. */
@@ -70,6 +72,7 @@ export function namesOf(
     principal: `arn:${partition}:iam::${account}:root`,
     function: of,
     functionArn: (name) => arn('lambda', `function:${of(name)}`),
+    functionRoleArn: (name) => `arn:${partition}:iam::${account}:role/${of(name)}`,
     liveArn: (name) => arn('lambda', `function:${of(name)}:${liveAlias}`),
     releases: of('functions'),
     alarmArn: (name) => arn('cloudwatch', `alarm:${of(name)}`),

@@ -21,6 +21,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { type DynamoDbLocal, fakeCredentials, fakeRegion, startDynamoDbLocal } from './dynamodb-local.ts';
+import { functionRoleArn } from './function-policy.ts';
 import { type GuardedTable, startGuardedTable } from './guarded-table.ts';
 import { type Moto, startMoto } from './moto.ts';
 import { type LambdaProcess, startLambda } from './runtime-api.ts';
@@ -45,7 +46,7 @@ export interface Cloud {
   /** Takes what the stream and the bus hold without delivering it: lost. */
   lose(): Promise<void>;
   /** Requests of functions that the policies of their roles do not allow, and how many each made that they do. */
-  readonly rights: Pick<GuardedTable, 'refused' | 'allowed'>;
+  readonly rights: Pick<GuardedTable, 'refused' | 'allowed' | 'sessions'>;
   /** Everything that any function wrote to its log. */
   readonly log: string;
   stop(): Promise<void>;
@@ -86,7 +87,7 @@ export async function startCloud(
   const running = new Map<string, Promise<LambdaProcess>>();
   const logs: (() => string)[] = [];
 
-  async function start({ name, timeoutSeconds }: CloudFunction): Promise<LambdaProcess> {
+  async function start({ name, timeoutSeconds, access }: CloudFunction): Promise<LambdaProcess> {
     const { file = '' } = bundles.find(({ fn }) => fn.name === name) ?? {};
     const lambda = await startLambda({
       name,
@@ -100,6 +101,8 @@ export async function startCloud(
         AWS_ACCESS_KEY_ID: name,
         AWS_SECRET_ACCESS_KEY: fakeCredentials.secretAccessKey,
         AWS_ENDPOINT_URL_DYNAMODB: guarded.endpoint,
+        AWS_ENDPOINT_URL_STS: guarded.endpoint,
+        ...(access.includes('table:session') && { SESSION_ROLE: functionRoleArn(name) }),
         AWS_ENDPOINT_URL_EVENTBRIDGE: moto.endpoint,
         AWS_ENDPOINT_URL_SECRETS_MANAGER: moto.endpoint,
         EVENT_TARGETS_ENDPOINT: moto.endpoint,

@@ -10,12 +10,15 @@ const namesFor = (tableName: string) =>
 
 export const tableArn = (tableName: string): string => namesFor(tableName).tableArn;
 
+export const functionRoleArn = (name: string): string => namesFor('any').functionRoleArn(name);
+
 export function functionPolicy(fn: CloudFunction, tableName: string): readonly PolicyStatement[] {
   const names = namesFor(tableName);
   const reach = { names, channel: { apiId: 'channel', stageName: 'v1' }, tableStreamArn: `${names.tableArn}/stream/T` };
   return statementsOf(fn, reach).map((statement) => ({ ...statement, conditions: conditionsOf(statement) }));
 }
 
-export const tableContext = (pk: string): Pick<AccessRequest, 'context'> => ({
-  context: { 'dynamodb:LeadingKeys': [pk] },
+/** `tenant`: of the session. */
+export const tableContext = (pk: string, tenant?: string): Pick<AccessRequest, 'context'> => ({
+  context: { 'dynamodb:LeadingKeys': [pk], ...(tenant !== undefined && { 'aws:PrincipalTag/tenant': [tenant] }) },
 });

@@ -302,6 +302,10 @@ test('the feed shows what happened, in order, and no function lacked a right', a
   expect([...cloud.rights.allowed.keys()].sort()).toEqual(
     functions.filter((name) => !['api-health', 'events-dispatch'].includes(name)).sort(),
   );
+  // One for each process that served the tenant.
+  const withSessions = [...new Set(cloud.rights.sessions.map((session) => session.name))].sort();
+  expect(withSessions).toEqual(['api-clusters-get', 'api-events-list', 'api-join-tokens-create', 'api-peerings-get']);
+  expect(new Set(cloud.rights.sessions.map((session) => session.tenant))).toEqual(new Set([tenant]));
   expect(cloud.log).not.toContain('has no right');
   expect(cloud.log).not.toContain(apiKey);
 });

@@ -1,12 +1,12 @@
 /**
  * DynamoDB's authorization in front of DynamoDB Local, which has none: each request is one of a function, by its access key, and is refused as AWS
- * does when the policy of that function's role does not allow it.
+ * does when the policy of that function's role does not allow it. It is STS as well: a function takes sessions of its own role, for one tenant each.
  */
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { CloudFunction } from '#functions/cloud-function.ts';
 import { fakeCredentials } from './dynamodb-local.ts';
-import { functionPolicy, tableArn } from './function-policy.ts';
+import { functionPolicy, functionRoleArn, tableArn } from './function-policy.ts';
 import { type AccessRequest, isAllowed } from './iam.ts';
 
 export interface GuardedTable {
@@ -15,6 +15,8 @@ export interface GuardedTable {
   readonly refused: readonly string[];
   /** How many requests of each function were allowed. */
   readonly allowed: ReadonlyMap<string, number>;
+  /** For which tenants functions took sessions, in order. */
+  readonly sessions: readonly { readonly name: string; readonly tenant: string }[];
   stop(): void;
 }
 
@@ -29,11 +31,11 @@ interface Body {
 }
 
 /** What a request asks for: a transaction is as many requests as it has parts. */
-function accessesOf(operation: string, body: Body): AccessRequest[] {
+function accessesOf(operation: string, body: Body, tenant: string | undefined): AccessRequest[] {
   if (operation === 'TransactWriteItems') {
     return (body.TransactItems ?? []).flatMap((item) =>
       Object.entries(item).flatMap(([part, inner]) =>
-        accessesOf(part === 'ConditionCheck' ? 'ConditionCheckItem' : `${part}Item`, inner),
+        accessesOf(part === 'ConditionCheck' ? 'ConditionCheckItem' : `${part}Item`, inner, tenant),
       ),
     );
   }
@@ -46,7 +48,10 @@ function accessesOf(operation: string, body: Body): AccessRequest[] {
     {
       action: `dynamodb:${operation}`,
       resource: tableArn(body.TableName ?? ''),
-      context: { 'dynamodb:LeadingKeys': leading === undefined ? [] : [leading] },
+      context: {
+        'dynamodb:LeadingKeys': leading === undefined ? [] : [leading],
+        ...(tenant !== undefined && { 'aws:PrincipalTag/tenant': [tenant] }),
+      },
     },
   ];
 }
@@ -63,15 +68,39 @@ export async function startGuardedTable(
   functions: readonly CloudFunction[],
 ): Promise<GuardedTable> {
   const policies = new Map(functions.map((fn) => [fn.name, functionPolicy(fn, tableName)]));
+  const sessions = new Map<string, { readonly name: string; readonly tenant: string }>();
   const refused: string[] = [];
   const allowed = new Map<string, number>();
 
   async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const text = await textOf(incoming);
+    const key = /Credential=([^/]+)\//.exec(incoming.headers.authorization ?? '')?.[1] ?? '';
+    const { name, tenant } = sessions.get(key) ?? { name: key, tenant: undefined };
+    if (/\/sts\/aws4_request/.test(incoming.headers.authorization ?? '')) {
+      // As the trust policy says: of the function itself, which is in no session yet.
+      const form = new URLSearchParams(text.toString('utf8'));
+      const [roleArn, forTenant] = [form.get('RoleArn') ?? '', form.get('Tags.member.1.Value') ?? ''];
+      const asked = ['sts:AssumeRole', 'sts:TagSession'].map((action) => ({ action, resource: roleArn, context: {} }));
+      const fits =
+        roleArn === functionRoleArn(name) && tenant === undefined && form.get('Tags.member.1.Key') === 'tenant';
+      if (!fits || forTenant === '' || !asked.every((access) => isAllowed(policies.get(name) ?? [], access))) {
+        refused.push(`${name} sts:AssumeRole ${roleArn} for ${forTenant}`);
+        response.writeHead(403).end('<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>');
+        return;
+      }
+      const session = `session${sessions.size}`;
+      sessions.set(session, { name, tenant: forTenant });
+      const until = new Date(Date.now() + 3_600_000).toISOString();
+      response
+        .writeHead(200)
+        .end(
+          `<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>${session}</AccessKeyId><SecretAccessKey>secret</SecretAccessKey><SessionToken>token</SessionToken><Expiration>${until}</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>`,
+        );
+      return;
+    }
     const operation = String(incoming.headers['x-amz-target']).split('.').at(-1) ?? '';
-    const name = /Credential=([^/]+)\//.exec(incoming.headers.authorization ?? '')?.[1] ?? '';
     const policy = policies.get(name) ?? [];
-    const denied = accessesOf(operation, JSON.parse(text.toString('utf8')) as Body).filter(
+    const denied = accessesOf(operation, JSON.parse(text.toString('utf8')) as Body, tenant).filter(
       (access) => !isAllowed(policy, access),
     );
     if (denied.length > 0) {
@@ -91,7 +120,7 @@ export async function startGuardedTable(
     allowed.set(name, (allowed.get(name) ?? 0) + 1);
     // DynamoDB Local has a database for each access key.
     const authorization = (incoming.headers.authorization ?? '').replace(
-      `Credential=${name}/`,
+      `Credential=${key}/`,
       `Credential=${fakeCredentials.accessKeyId}/`,
     );
     const { host: _, connection: __, ...headers } = incoming.headers;
@@ -111,6 +140,9 @@ export async function startGuardedTable(
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     refused,
     allowed,
+    get sessions() {
+      return [...sessions.values()];
+    },
     stop() {
       server.closeAllConnections();
       server.close();

@@ -63,27 +63,52 @@ describe('a condition', () => {
 describe('the policy of a function refuses', () => {
   const policyOf = (name: string) =>
     functionPolicy(cloudFunctions.find((fn) => fn.name === name) ?? expect.fail(name), 'isthmus-test');
-  const may = (name: string, operation: string, pk: string): boolean =>
-    isAllowed(policyOf(name), { ...tableContext(pk), action: `dynamodb:${operation}`, resource });
+  const may = (name: string, operation: string, pk: string, tenant?: string): boolean =>
+    isAllowed(policyOf(name), { ...tableContext(pk, tenant), action: `dynamodb:${operation}`, resource });
 
   test.each([
-    ['api-webhooks-list', 'Query', 't/acme/webhooks', true],
-    ['api-webhooks-list', 'Query', 't/acme/audit', false],
-    ['api-webhooks-list', 'Query', 't/acme/peerings', false],
-    ['api-webhooks-list', 'PutItem', 't/acme/webhooks', false],
-    ['api-audit-list', 'Query', 't/acme/audit', true],
-    ['api-audit-list', 'DeleteItem', 't/acme/audit', false],
-    ['api-peerings-list', 'GetItem', 't/acme/with/bolt', false],
     ['api-peerings-create', 'GetItem', 't/acme/with/bolt', true],
     ['api-peerings-create', 'Query', 't/acme/webhooks', false],
     ['channel-agent-desired', 'GetItem', 't/acme/api-keys', false],
     ['channel-message', 'GetItem', 't/acme/webhooks', false],
     ['events-webhooks', 'GetItem', 't/acme/api-keys', false],
     ['api-tenants-list', 'Query', 'system/tenants', true],
-    ['api-keys-list', 'Query', 'system/tenants', false],
     ['schedule-sweep', 'GetItem', 'system/operators', false],
   ])('%s: %s of %s: %s', (name, operation, pk, allowed) => {
     expect(may(name, operation, pk)).toBe(allowed);
+  });
+
+  test.each([
+    ['api-webhooks-list', 'Query', 't/acme/webhooks', true],
+    ['api-webhooks-list', 'Query', 't/acme/audit', false],
+    ['api-webhooks-list', 'Query', 't/acme/peerings', false],
+    ['api-webhooks-list', 'PutItem', 't/acme/webhooks', false],
+    ['api-webhooks-list', 'Query', 't/bolt/webhooks', false],
+    // A name that begins as that of another tenant does.
+    ['api-webhooks-list', 'Query', 't/acme-2/webhooks', false],
+    ['api-audit-list', 'Query', 't/acme/audit', true],
+    ['api-audit-list', 'Query', 't/bolt/audit', false],
+    ['api-audit-list', 'DeleteItem', 't/acme/audit', false],
+    ['api-events-list', 'Query', '§outbox/acme', true],
+    ['api-events-list', 'Query', '§outbox/bolt', false],
+    ['api-keys-list', 'Query', 't/acme/api-keys', true],
+    ['api-keys-list', 'Query', 't/bolt/api-keys', false],
+    ['api-keys-list', 'Query', 'system/tenants', false],
+    ['api-peerings-list', 'GetItem', 't/acme/with/bolt', false],
+    ['api-tenant-export', 'Query', 't/acme/peerings', true],
+    ['api-tenant-export', 'Query', 't/bolt/peerings', false],
+    ['api-tenant-export', 'GetItem', 't/bolt', false],
+  ])('in a session of acme, %s: %s of %s: %s', (name, operation, pk, allowed) => {
+    expect(may(name, operation, pk, 'acme')).toBe(allowed);
+  });
+
+  test('everything but signing in, while there is no session', () => {
+    for (const { name } of cloudFunctions.filter(({ access }) => access.includes('table:session'))) {
+      expect([name, may(name, 'GetItem', 't/acme/api-keys')]).toEqual([name, true]);
+      for (const kind of ['audit', 'peerings', 'webhooks', 'clusters', 'cluster/rome'])
+        expect([name, kind, may(name, 'Query', `t/acme/${kind}`)]).toEqual([name, kind, false]);
+      expect([name, may(name, 'PutItem', 't/acme/api-keys')]).toEqual([name, false]);
+    }
   });
 
   test('a scan, of every function', () => {
