@@ -181,7 +181,7 @@ describe('rights', () => {
         patterns.filter((pattern) => !/^(t\/(\*|\$\{aws:PrincipalTag\/tenant\})|system\/|§outbox)/.test(pattern)),
       ).toEqual([]);
       if (patterns.includes('t/*')) {
-        expect(Condition['ForAllValues:StringNotLike']).toEqual({ [leadingKeys]: 't/*/*' });
+        expect(Condition['ForAllValues:StringNotLike']).toEqual({ [leadingKeys]: ['t/*/*'] });
       }
     }
     const whole = rightsOf(production).filter(([, rights]) => rights.some(([, , kinds]) => kinds.includes('t/*/*')));

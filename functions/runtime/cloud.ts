@@ -99,19 +99,20 @@ function compose(
   };
   const control = createControl({ ...uses, store, bus: delivered });
   const sessions = parts.sessions?.(deps);
-  const controlOf = keptFor(keptTenants, (tenant): Control => {
-    // Clients of all tenants share the connections of one.
-    const { requestHandler } = client.config;
-    const own = new DynamoDBClient({ ...clientSettings, requestHandler, credentials: () => sessions(tenant) });
-    return createControl({
-      ...uses,
-      store: createDynamoDbStore({ client: own, tableName: env.TABLE_NAME, clock, backoff }),
-      bus: createDeliveredBus(),
+  const controlFor = (session: TenantSessions) =>
+    keptFor(keptTenants, (tenant): Control => {
+      // Clients of all tenants share the connections of one.
+      const { requestHandler } = client.config;
+      const own = new DynamoDBClient({ ...clientSettings, requestHandler, credentials: () => session(tenant) });
+      return createControl({
+        ...uses,
+        store: createDynamoDbStore({ client: own, tableName: env.TABLE_NAME, clock, backoff }),
+        bus: createDeliveredBus(),
+      });
     });
-  });
   const composition: CloudComposition = {
     control,
-    ...(sessions && { controlOf }),
+    ...(sessions && { controlOf: controlFor(sessions) }),
     connections: {
       opened: (connectionId, agent) => connections.add(connectionId, agent),
       agentOf: (connectionId) => connections.agentOf(connectionId),

@@ -31,7 +31,7 @@ const ofOne = ({ read, write }: TableRights, tenant: string): TableRights => ({
 });
 
 export interface TableGuard {
-  /** Whatever `work` asks of the store is asked by the function of this route. */
+  /** What `work` asks of the store is asked by the function of this route. */
   asFunctionOf<T>(routeKey: string, work: () => Promise<T>): Promise<T>;
   /** `tenant`: in a session for this one. */
   guarded(store: Store, tenant?: string): Store;

@@ -1,4 +1,4 @@
-/** Sessions of a function's own role for one tenant each: the tag is what the role's policy fills its patterns with. Whoever holds one reads no other tenant. */
+/** Sessions of a function's own role for one tenant each: the tag is what the role's policy fills its patterns with. A session reads no other tenant. */
 import type { Backoff } from '../dynamodb/backoff.ts';
 import type { Calling, Credentials } from './signed-call.ts';
 import { element } from './sts-answer.ts';
