@@ -3,7 +3,7 @@ import type { Backoff } from '../dynamodb/backoff.ts';
 import type { Calling, Credentials } from './signed-call.ts';
 import { element } from './sts-answer.ts';
 
-export interface SessionCredentials extends Required<Credentials> {
+interface SessionCredentials extends Required<Credentials> {
   readonly expiration: Date;
 }
 
