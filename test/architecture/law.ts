@@ -145,7 +145,7 @@ export const impureWords: readonly { readonly word: RegExp; readonly instead: st
 
 /** Only composition roots read the environment. */
 export const environmentReaders =
-  /^(agent\/main\.ts|agent\/config\.ts|agent\/network\/node\/(main|config)\.ts|agent\/network\/probe\/main\.ts|agent\/storage\/mover\/main\.ts|cli\/main\.ts|cli\/.*config.*\.ts|cli\/output\/.*\.ts|functions\/runtime\/.*|functions\/local\/.*|infra\/app\.ts|scripts\/.*|bench\/.*|test\/.*|vitest\.config\.ts)$/;
+  /^(agent\/main\.ts|agent\/config\.ts|agent\/network\/node\/(main|config)\.ts|agent\/network\/probe\/main\.ts|agent\/storage\/mover\/main\.ts|cli\/(main|preflight-hook)\.ts|cli\/.*config.*\.ts|cli\/output\/.*\.ts|functions\/runtime\/.*|functions\/local\/.*|infra\/app\.ts|scripts\/.*|bench\/.*|test\/.*|vitest\.config\.ts)$/;
 
 export const budget = { stop: 500 } as const;
 /** Files over the budget, each with the reason why it may be. */
