@@ -55,7 +55,6 @@ test('the targets hold: an idle cluster 0.03 USD a month, a peering 0.0003, an i
   expect(readings.clusterDay.units.connectionMinute).toBeGreaterThanOrEqual(dayMs / 60_000);
 });
 
-<<<<<<< HEAD
 test('samples for graphs take no request of their own: one read and one write of an item below 2 KB, and who the peering is', async () => {
   const { samplesDay } = await measureCost(0.125);
   const { writeUnit, readUnit } = samplesDay.units;
@@ -63,7 +62,8 @@ test('samples for graphs take no request of their own: one read and one write of
   expect(samplesDay.calls).toEqual({});
   expect(writeUnit).toBeLessThanOrEqual(3 * reports);
   expect(readUnit).toBeLessThanOrEqual(3 * reports);
-=======
+});
+
 test('the log is billed by the lines that the functions write: one of about 500 bytes for a request, none for a ping', async () => {
   const stage = await openStage();
   const rome = await stage.join('rome');
@@ -72,5 +72,4 @@ test('the log is billed by the lines that the functions write: one of about 500 
   const { units: asked } = await stage.measure(() => rome.cluster.pull().then(() => undefined));
   expect(asked.logByte).toBeGreaterThan(400);
   expect(asked.logByte).toBeLessThan(550);
->>>>>>> main
 });
