@@ -11,7 +11,7 @@ import { untilWritten } from '../../store/until-written.ts';
 import { tenantOf } from '../cross-tenant/copies.ts';
 import { gathered, type HourRecord, hourMs, hourOf, type Point, pointsOf, rowOf, withRows } from './points.ts';
 
-export const spans = {
+const spans = {
   hour: { ms: hourMs, stepMs: 60_000 },
   day: { ms: 24 * hourMs, stepMs: 15 * 60_000 },
 } as const;
