@@ -136,7 +136,7 @@ export function pathOf(
     .join('');
 }
 
-/** For those who do not see the picture: what it spans, and how it ends. */
+/** For readers that do not see the picture: what it spans, and how it ends. */
 export function wordsOf({ title, lines, text }: Chart): string {
   const each = lines.map(({ name, values }) => {
     const all = values.map(([, value]) => value);
