@@ -106,7 +106,7 @@ test('not logged in, or logged in elsewhere, it shows this end and says why', as
 });
 
 test('while the broker of the cluster is away, it shows this end and says so', async () => {
-  const away = await serveBroker(path.join(dir, 'away'), '127.0.0.1:0');
+  const away = await serveBroker(path.join(dir, 'away-data'), '127.0.0.1:0');
   try {
     await cli('away', 'login', away.url, '--ca-file', away.caFile, '--key', away.adminKey ?? '');
     await joinedAt(away.url);

@@ -55,7 +55,7 @@ test('the targets hold: an idle cluster 0.03 USD a month, a peering 0.0003, an i
   expect(readings.clusterDay.units.connectionMinute).toBeGreaterThanOrEqual(dayMs / 60_000);
 });
 
-test('samples for graphs take no request of their own: one read and one write of an item below 2 KB, and who the peering is', async () => {
+test('samples for graphs take no request of their own: a read and a write of an item below 2 KB, and a look at whether the peering is of the cluster', async () => {
   const { samplesDay } = await measureCost(0.125);
   const { writeUnit, readUnit } = samplesDay.units;
   const reports = 2 * 288;

@@ -162,6 +162,14 @@ const down = (rome: Loose, milan: Loose): void => {
   for (const one of [rome, milan]) one.link.connections[0].status.value = 'Error';
 };
 
+/** Of a link that is down: milan sends 148 bytes, and so many packets come to the node of rome. */
+const unheard = (rome: Loose, milan: Loose, nodeStrays: number): void => {
+  down(rome, milan);
+  const sight = { received: 0, strays: 0, nodeStrays: 0 };
+  rome.gatewaySights = [{ ...sight, peer: 'milan', sent: 296, nodeStrays }];
+  milan.gatewaySights = [{ ...sight, peer: 'rome', sent: 148 }];
+};
+
 /** One for each cause that facts of clusters give. */
 const faults: readonly Fault[] = [
   {
@@ -266,20 +274,12 @@ const faults: readonly Fault[] = [
   {
     // What milan sends arrives at the node of rome, and not at its gateway.
     says: 'link_one_way',
-    make: (rome, milan) => {
-      down(rome, milan);
-      rome.gatewaySights = [{ peer: 'milan', sent: 296, received: 0, strays: 0, nodeStrays: 1 }];
-      milan.gatewaySights = [{ peer: 'rome', sent: 148, received: 0, strays: 0, nodeStrays: 0 }];
-    },
+    make: (rome, milan) => unheard(rome, milan, 1),
   },
   {
     // More than a gateway sends: others knock at the ports of this node.
     says: 'link_silent',
-    make: (rome, milan) => {
-      down(rome, milan);
-      rome.gatewaySights = [{ peer: 'milan', sent: 296, received: 0, strays: 0, nodeStrays: 40 }];
-      milan.gatewaySights = [{ peer: 'rome', sent: 148, received: 0, strays: 0, nodeStrays: 0 }];
-    },
+    make: (rome, milan) => unheard(rome, milan, 40),
   },
   { says: 'link_lossy', make: (rome) => Object.assign(rome.link.connections[0].status, { packetLoss: 40 }) },
   {

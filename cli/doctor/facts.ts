@@ -68,7 +68,7 @@ export interface GatewaySight {
   readonly sent: number;
   /** UDP packets that came to a port on which nothing listens. */
   readonly strays: number;
-  /** The same in the network of its node, of whatever origin. */
+  /** The same in the network of its node, of any origin. */
   readonly nodeStrays: number;
 }
 

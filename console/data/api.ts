@@ -133,6 +133,8 @@ function take({ broker, ...found }: Session): void {
 
 /** Sets `holder`. Where the broker keeps no sessions, there is none before `logIn`. */
 export async function resume(): Promise<void> {
+  // A login by an identity provider ends in the page that asks this: its key is held here.
+  if (bearer !== undefined) return;
   const found = (await call({ method: 'GET', path: session }).catch((error: unknown) => {
     if (error instanceof Refused) return { kind: 'none' };
     throw error;

@@ -11,8 +11,10 @@ import { createApiFixture } from '#functions/testing/api-fixture.ts';
 type Line = Readonly<Record<string, unknown>>;
 
 const page = readFileSync(path.resolve(import.meta.dirname, '../../docs/operate.md'), 'utf8');
-/** In quotes of a shell, or as code in a sentence. */
-const queries = [...page.matchAll(/'(filter [^']*\|[^']*)'|`(filter [^`]*\|[^`]*)`/g)].map(([, a, b]) => a ?? b ?? '');
+/** In quotes of a shell, or as code in a sentence. Those of API Gateway's own log are about lines that no code of ours writes. */
+const queries = [...page.matchAll(/'(filter [^']*\|[^']*)'|`(filter [^`]*\|[^`]*)`/g)]
+  .map(([, a, b]) => a ?? b ?? '')
+  .filter((query) => !query.includes('integration'));
 
 const written: string[] = [];
 let lines: readonly Line[] = [];
@@ -111,6 +113,6 @@ test('what failed they find by route, code and tenant', () => {
   expect([...rows]).toEqual([['GET /v1/peerings/{peering} internal bolt', { count: 1 }]]);
 });
 
-test('the page has no other query', () => {
+test('the page has no other query of what the broker logs', () => {
   expect(queries).toHaveLength(2);
 });
