@@ -75,9 +75,9 @@ export const importLaw: readonly Law[] = [
     from: /^infra\//,
     except: /^infra\/app\.ts$/,
     never:
-      /^(kube|agent|cli|console|scripts|bench|test)\/|^control\/(?!adapters\/dynamodb\/table\.ts)|^functions\/(?!(catalogue|cloud-function|runtime\/(bus-patterns|env))\.ts)/,
+      /^(kube|agent|cli|console|scripts|bench|test)\/|^control\/(?!adapters\/dynamodb\/table\.ts)|^functions\/(?!(catalogue|cloud-function|table-rights|runtime\/(bus-patterns|env))\.ts)/,
     because:
-      'infra names functions by their files and reads data only: the catalogue, the environment, the table; no code that runs in the cloud',
+      'infra names functions by their files and reads data only: the catalogue, the rights, the environment, the table; no code that runs in the cloud',
   },
   {
     from: /^infra\/rules\//,
