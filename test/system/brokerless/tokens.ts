@@ -14,7 +14,6 @@ import { unoffloadNamespace } from '#test/e2e/liqoctl/offload.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { revokeUntilRefused } from '#test/harness/until-refused.ts';
 import { consumer, patience, provider } from '../whole-clusters/stage.ts';
-import { callerByDoor } from './front-door.ts';
 import type { Ground } from './ground.ts';
 import { answersExec, credentials, here, lives, startSteady } from './steady-pod.ts';
 import { closeDoor, openDoor, turnedAway } from './wall.ts';
@@ -157,9 +156,6 @@ export function tokens(on: () => Ground): void {
       await stage().mustOffload(here, '--strategy', 'Remote');
       await startSteady(stage());
       await exec('through the link');
-      // What a consumer does that runs Liqo.
-      expect(await callerByDoor(stage(), there)).toBe(`system:serviceaccount:${there}:isthmus-peer`);
-      await exec('through the link, by tokens again');
       expect(await turnedAway(stage())).toBe(0);
       await stage().world.mustIsthmus('unpeer', consumer, provider, '--wait');
       await stage().kubectl(consumer, ['-n', here, 'delete', 'pods', '--all', '--wait=false']);
