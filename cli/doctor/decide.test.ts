@@ -165,9 +165,8 @@ const down = (rome: Loose, milan: Loose): void => {
 /** Of a link that is down: milan sends 148 bytes, and so many packets come to the node of rome. */
 const unheard = (rome: Loose, milan: Loose, nodeStrays: number): void => {
   down(rome, milan);
-  const sight = { received: 0, strays: 0, nodeStrays: 0 };
-  rome.gatewaySights = [{ ...sight, peer: 'milan', sent: 296, nodeStrays }];
-  milan.gatewaySights = [{ ...sight, peer: 'rome', sent: 148 }];
+  rome.gatewaySights = [{ peer: 'milan', sent: 296, received: 0, strays: 0, nodeStrays }];
+  milan.gatewaySights = [{ peer: 'rome', sent: 148, received: 0, strays: 0, nodeStrays: 0 }];
 };
 
 /** One for each cause that facts of clusters give. */
@@ -271,16 +270,9 @@ const faults: readonly Fault[] = [
       milan.gatewaySights = [{ peer: 'rome', sent: 300, received: 0, strays: 0, nodeStrays: 0 }];
     },
   },
-  {
-    // What milan sends arrives at the node of rome, and not at its gateway.
-    says: 'link_one_way',
-    make: (rome, milan) => unheard(rome, milan, 1),
-  },
-  {
-    // More than a gateway sends: others knock at the ports of this node.
-    says: 'link_silent',
-    make: (rome, milan) => unheard(rome, milan, 40),
-  },
+  { says: 'link_one_way', make: (rome, milan) => unheard(rome, milan, 1) },
+  // More than a gateway sends: others knock at the ports of this node.
+  { says: 'link_silent', make: (rome, milan) => unheard(rome, milan, 40) },
   { says: 'link_lossy', make: (rome) => Object.assign(rome.link.connections[0].status, { packetLoss: 40 }) },
   {
     says: 'link_mtu',
