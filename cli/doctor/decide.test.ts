@@ -162,11 +162,12 @@ const down = (rome: Loose, milan: Loose): void => {
   for (const one of [rome, milan]) one.link.connections[0].status.value = 'Error';
 };
 
-/** Of a link that is down: milan sends 148 bytes, and so many packets come to the node of rome. */
-const unheard = (rome: Loose, milan: Loose, nodeStrays: number): void => {
+/** Of a link that is down: milan sends 148 bytes, and so many packets come to the node of rome; without a number only milan was looked at, and hears rome. */
+const unheard = (rome: Loose, milan: Loose, nodeStrays?: number): void => {
   down(rome, milan);
-  rome.gatewaySights = [{ peer: 'milan', sent: 296, received: 0, strays: 0, nodeStrays }];
-  milan.gatewaySights = [{ peer: 'rome', sent: 148, received: 0, strays: 0, nodeStrays: 0 }];
+  const heard = nodeStrays === undefined ? 296 : 0;
+  rome.gatewaySights = heard > 0 ? [] : [{ peer: 'milan', sent: 296, received: 0, strays: 0, nodeStrays }];
+  milan.gatewaySights = [{ peer: 'rome', sent: 148, received: heard, strays: 0, nodeStrays: 0 }];
 };
 
 /** One for each cause that facts of clusters give. */
@@ -271,6 +272,7 @@ const faults: readonly Fault[] = [
     },
   },
   { says: 'link_one_way', make: (rome, milan) => unheard(rome, milan, 1) },
+  { says: 'link_one_way', make: (rome, milan) => unheard(rome, milan) },
   // More than a gateway sends: others knock at the ports of this node.
   { says: 'link_silent', make: (rome, milan) => unheard(rome, milan, 40) },
   { says: 'link_lossy', make: (rome) => Object.assign(rome.link.connections[0].status, { packetLoss: 40 }) },

@@ -231,10 +231,16 @@ const sightOf = (view: View, which: 'mine' | 'theirs', peer: string) =>
       ? view.other.facts.gatewaySights.find((sight) => sight.peer === view.cluster)
       : undefined;
 
-/** Both ends send, and one of them hears the other. */
+/**
+ * Both ends send, and one of them hears the other. An end that still takes its link for connected was not looked at: then what the other one hears says
+ * enough, since its pings would be answered otherwise.
+ */
 function deafEnd(view: View, peer: string): string | undefined {
   const [mine, theirs] = [sightOf(view, 'mine', peer), sightOf(view, 'theirs', peer)];
-  if (mine === undefined || theirs === undefined || mine.sent === 0 || theirs.sent === 0) return undefined;
+  const seen = mine ?? theirs;
+  if (seen === undefined || (mine?.sent ?? 1) === 0 || (theirs?.sent ?? 1) === 0) return undefined;
+  if (mine === undefined || theirs === undefined)
+    return seen.received === 0 ? undefined : seen === mine ? peer : view.cluster;
   const [iHear, theyHear] = [hears(mine), hears(theirs)];
   if (iHear === theyHear) return undefined;
   return iHear ? peer : view.cluster;

@@ -164,7 +164,7 @@ test('at the hosted console, under its one policy, a member logs in, is renewed 
   await atProvider(page, 'anna');
   await page.getByText('default (operator)').waitFor();
   await page.getByRole('link', { name: 'Clusters', exact: true }).click();
-  await page.getByRole('heading', { name: 'Clusters' }).waitFor();
+  await page.getByRole('heading', { name: 'Clusters', exact: true }).waitFor();
   expect(await page.evaluate('Object.values(sessionStorage).join()')).toBe('');
   expect(new URL((await renewal).url()).origin).toBe(issuer);
   await eventually('requests with the new token', () => new Set(bearers).size >= 2);
