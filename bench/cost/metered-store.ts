@@ -23,6 +23,7 @@ export function meteredStore(store: Store, meter: Meter): Store {
     const before = await store.get(op.pk, op.sk);
     const old = before === undefined ? 0 : itemBytes(before);
     if (op.op === 'check' || op.op === 'delete') return old;
+    if (op.op === 'add') return Math.max(old, itemBytes({ ...op, value: op.by, version: 1 }));
     const { pk, sk, value, expiresAt } = op;
     const version = op.op === 'put' ? 1 : op.ifVersion + 1;
     return Math.max(old, itemBytes({ pk, sk, value, version, ...(expiresAt === undefined ? {} : { expiresAt }) }));

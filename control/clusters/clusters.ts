@@ -14,7 +14,7 @@ import { type AgentCaller, type Caller, mustHave } from '../access/caller.ts';
 import { newSecret, sha256Hex } from '../access/secrets.ts';
 import { auditOp, eventOf } from '../audit/record.ts';
 import { unpublishOps } from '../directory/directory.ts';
-import type { Capacity } from '../limits/capacity.ts';
+import { type Capacity, countOps } from '../limits/capacity.ts';
 import type { ClusterRecord, ClusterView, SeenRecord, SignedRequest } from '../model/cluster.ts';
 import type { Coordinator } from '../model/coordinator.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
@@ -224,7 +224,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
         succession: request.succession,
         token: stored.value,
       });
-      if (before?.value.state !== 'joined') await deps.capacity.mustHaveRoom(tenant, 'clusters', signal);
+      const counted = before?.value.state === 'joined' ? [] : [await deps.capacity.take(tenant, 'clusters', signal)];
       const now = clock.now();
       const record: ClusterRecord = {
         id: clusterId,
@@ -243,12 +243,13 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
       const seenAt = key.seen(tenant, clusterId);
       const subject = `cluster/${clusterId}`;
       const actor = { tenant, principal: subject, from: signed.from, requestId: signed.requestId };
-      await store.transact(
+      const write = store.transact(
         [
           spendToken(stored, thumbprint, now),
           before
             ? { op: 'update', ...at, value: record, ifVersion: before.version }
             : { op: 'put', ...at, value: record },
+          ...counted,
           seen
             ? { op: 'update', ...seenAt, value: heardNow, ifVersion: seen.version }
             : { op: 'put', ...seenAt, value: heardNow },
@@ -267,6 +268,12 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
         [eventOf(deps, tenant, 'cluster.joined', subject, { keyThumbprint: thumbprint })],
         signal,
       );
+      await write.catch(async (error: unknown) => {
+        // The last room may be what another cluster took meanwhile.
+        if (codeOf(error) === 'version_conflict' && counted.length > 0)
+          await deps.capacity.mustHaveRoom(tenant, 'clusters', signal);
+        throw error;
+      });
       log.info('cluster joined', { tenant, cluster: clusterId });
       await coordinator.lookAtCluster({ tenant, clusterId }, signal);
       return answer;
@@ -350,6 +357,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
       await store.transact(
         [
           { op: 'update', ...key.cluster(tenant, id), value: record, ifVersion: item.version },
+          ...countOps(tenant, 'clusters', item.value, record),
           ...(published ? unpublishOps(published.value, published.version) : []),
           auditOp(deps, caller, {
             action: 'cluster.remove',

@@ -89,6 +89,46 @@ export function storeContract(name: string, open: (clock: ManualClock) => Promis
       expect((await store.get('p', 'a'))?.version).toBe(2);
     });
 
+    test('adds to a counter from nothing, up to its limit, and takes away from above it', async () => {
+      const { store } = await fresh();
+      const add = (by: number, atMost?: number): Op => ({
+        op: 'add',
+        pk: 'p',
+        sk: 'n',
+        by,
+        ...(atMost === undefined ? {} : { atMost }),
+      });
+      await expect(store.transact([add(1, 0), put('a')])).rejects.toMatchObject({ code: 'version_conflict' });
+      expect(await store.get('p', 'n')).toBeUndefined();
+      await store.transact([add(3, 3), put('a')]);
+      expect(await store.get('p', 'n')).toEqual({ pk: 'p', sk: 'n', value: 3, version: 1 });
+      await expect(store.transact([put('b'), add(1, 3)])).rejects.toMatchObject({
+        code: 'version_conflict',
+        detail: { index: 1, atMost: 3 },
+      });
+      expect(await store.get('p', 'b')).toBeUndefined();
+      await store.transact([put('b'), add(2)]);
+      await store.transact([put('c'), add(-1, 3)]);
+      const { items } = await store.query({ partition: 'p', from: 'n', limit: 1 });
+      expect(items).toEqual([{ pk: 'p', sk: 'n', value: 4, version: 3 }]);
+      await store.transact([{ op: 'delete', pk: 'p', sk: 'n', ifVersion: 3 }]);
+      await store.transact([put('d'), add(1, 1)]);
+      expect((await store.get('p', 'n'))?.value).toBe(1);
+    });
+
+    test('counts what was written and nothing else, however many write at once, and never beyond the limit', async () => {
+      const { store } = await fresh();
+      const writers = Array.from({ length: 12 }, (_, i) =>
+        store.transact([put(`k${i % 9}`), { op: 'add', pk: 'p', sk: 'n', by: 1, atMost: 5 }]).then(
+          () => true,
+          () => false,
+        ),
+      );
+      const written = (await Promise.all(writers)).filter(Boolean).length;
+      const { items } = await store.query({ partition: 'p', limit: 20, ...withPrefix('k') });
+      expect([written, items.length, (await store.get('p', 'n'))?.value]).toEqual([5, 5, 5]);
+    });
+
     test.each([
       {
         what: 'too many operations',
@@ -97,6 +137,7 @@ export function storeContract(name: string, open: (clock: ManualClock) => Promis
       },
       { what: 'a value that is too large', ops: [put('a', 'x'.repeat(maxValueBytes))], code: 'too_large' },
       { what: 'one key twice', ops: [put('a'), put('a')], code: 'invalid_input' },
+      { what: 'an addition alone', ops: [{ op: 'add', pk: 'p', sk: 'n', by: 1 } satisfies Op], code: 'invalid_input' },
       { what: 'an empty key', ops: [put('')], code: 'invalid_input' },
       { what: 'a key with a letter outside ASCII', ops: [put('ä')], code: 'invalid_input' },
       { what: 'a value that is not JSON', ops: [put('a', () => 1)], code: 'invalid_input' },

@@ -32,7 +32,15 @@ export type Op =
   | ({ readonly op: 'update'; readonly ifVersion: number } & Write)
   | ({ readonly op: 'delete'; readonly ifVersion: number } & Key)
   /** Writes nothing. `ifVersion: 0` means the item must be absent. */
-  | ({ readonly op: 'check'; readonly ifVersion: number } & Key);
+  | ({ readonly op: 'check'; readonly ifVersion: number } & Key)
+  /**
+   * Adds to a counter: an item whose value is a whole number, 0 while it is absent. Additions of several writers do not conflict with each other, unless
+   * the sum would be more than `atMost`, which fails with `version_conflict`. Never alone: a transaction whose answer is lost is not repeated by the
+   * caller, and only a condition beside it keeps a repetition from counting twice.
+   */
+  | ({ readonly op: 'add'; readonly by: number; readonly atMost?: number } & Key);
+
+export type Addition = Extract<Op, { readonly op: 'add' }>;
 
 /** What a change says to the rest of the world. Written by the transaction that makes the change, or not at all. */
 export interface NewEvent {
@@ -110,6 +118,10 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/** Whether a counter may become `sum`. Taking away is never refused: it may have to come down from above a limit that was lowered. */
+export const fits = ({ by, atMost }: Addition, sum: number): boolean =>
+  by <= 0 || atMost === undefined || sum <= atMost;
+
 export const maxOps = 100;
 export const maxValueBytes = 400 * 1024;
 
@@ -122,6 +134,8 @@ export function checkTransaction(ops: readonly Op[], events: readonly NewEvent[]
     throw new AppError('too_large', `a transaction takes at most ${maxOps} operations and events, got ${total}`);
   }
   const seen = new Set<string>();
+  if (ops.length > 0 && ops.every(({ op }) => op === 'add'))
+    throw new AppError('invalid_input', 'an addition needs a condition beside it');
   return ops.map((op) => {
     if (!keyPattern.test(op.pk) || !keyPattern.test(op.sk)) {
       throw new AppError(

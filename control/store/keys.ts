@@ -7,6 +7,9 @@ export const sortableTime = (ms: number): string => String(Math.floor(ms)).padSt
 /** Looks at peerings, asks and requests; deliveries to webhooks and event targets. */
 export type DueIndex = 'looks' | 'deliveries';
 
+/** What a tenant's limits count. */
+export type Counted = 'clusters' | 'peerings';
+
 /** Each takes 1,000 writes a second in DynamoDB. May only grow: a sweep asks these and no others. */
 export const dueShards = 4;
 
@@ -58,6 +61,8 @@ export const partition = {
   deliveries: (tenant: string): string => `t/${tenant}/webhook-deliveries`,
   /** What is to be sent next, by receiver and time. */
   deliveriesDue: (tenant: string): string => `t/${tenant}/webhook-due`,
+  /** How many live clusters and peerings there are. */
+  counts: (tenant: string): string => `t/${tenant}/counts`,
   /** What each process admitted in each minute. */
   rate: (tenant: string): string => `t/${tenant}/rate`,
 } as const;
@@ -94,6 +99,7 @@ export const key = {
     pk: partition.rate(tenant),
     sk: `${kind}/${sortableTime(minute)}/${process}`,
   }),
+  count: (tenant: string, what: Counted): Key => ({ pk: partition.counts(tenant), sk: what }),
   /** When a key was last used; apart from the key, because it changes without anybody changing it. */
   apiKeyUse: (tenant: string, id: string): Key => ({ pk: `t/${tenant}/api-key-use`, sk: id }),
   /** A wish to delete the tenant that waits for its confirmation. */

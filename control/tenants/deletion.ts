@@ -9,6 +9,7 @@ import { type Caller, mustHave, type OperatorCaller, type Principal } from '../a
 import { newSecret, sameText, sha256Hex } from '../access/secrets.ts';
 import { auditOp, eventOf, systemPrincipal } from '../audit/record.ts';
 import { unpublishOps } from '../directory/directory.ts';
+import { countOps } from '../limits/capacity.ts';
 import type { ClusterRecord } from '../model/cluster.ts';
 import type { ControlDeps } from '../model/deps.ts';
 import type { DirectoryEntry } from '../model/directory-entry.ts';
@@ -191,7 +192,11 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     )) {
       if (value.state === 'left') continue;
       const left: ClusterRecord = { ...value, state: 'left', leftAt: clock.now() };
-      await store.transact([{ op: 'update', pk, sk, value: left, ifVersion: version }], [], signal);
+      const ops: Op[] = [
+        { op: 'update', pk, sk, value: left, ifVersion: version },
+        ...countOps(tenant, 'clusters', value, left),
+      ];
+      await store.transact(ops, [], signal);
     }
     for await (const { sk, value } of everything<PeeringRecord>(store, partition.peerings(tenant), signal)) {
       if (value.spec.across && value.state.removal?.finishedAt === undefined)

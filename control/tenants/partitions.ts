@@ -44,6 +44,7 @@ export const holdings: readonly Holding[] = [
   { path: '/peerings', kind: 'peering' },
   { path: '/audit', kind: 'audit-record' },
   { path: '/clusters', kind: 'cluster' },
+  { path: '/counts', because: 'how many clusters and peerings there are' },
   { path: '', kind: 'tenant' },
 ];
 

@@ -9,6 +9,7 @@ import { openSqliteStore } from '#control/adapters/sqlite/sqlite-store.ts';
 import { recorded, writeFormat1 } from '#control/adapters/sqlite/testing/format-1.ts';
 import { key } from '#control/store/keys.ts';
 import { dueItems } from '#control/testing/due-items.ts';
+import { countedItems, countersOf } from '#control/testing/exact-counts.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
@@ -71,6 +72,16 @@ describe('data of format 1', () => {
     expect((await store.query({ partition: 'system/deleting', limit: 10 })).items.map(({ sk }) => sk)).toEqual([
       'gone',
     ]);
+    await store.close();
+  });
+
+  test('has counters of exactly the clusters and peerings that live', async () => {
+    const { data, file } = await oldData('counted');
+    await upgradeStopped(data, stoppedAt);
+    const store = openSqliteStore({ path: file, clock: new ManualClock(stoppedAt) });
+    for (const tenant of ['acme', 'default', 'gone'])
+      expect([tenant, await countersOf(store, tenant)]).toEqual([tenant, await countedItems(store, tenant)]);
+    expect(await countersOf(store, 'default')).toEqual({ clusters: 2, peerings: 2 });
     await store.close();
   });
 

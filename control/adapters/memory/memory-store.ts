@@ -1,8 +1,8 @@
 /** The store in memory: for tests and short-lived brokers. Enforces everything the port promises but durability. */
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import { checkTransaction, type Item, type OutboxEvent, type Store } from '../../ports/store.ts';
-import { conflict } from '../../ports/store-conflict.ts';
+import { type Addition, checkTransaction, fits, type Item, type OutboxEvent, type Store } from '../../ports/store.ts';
+import { conflict, expectedVersion } from '../../ports/store-conflict.ts';
 
 interface Row {
   readonly text: string;
@@ -28,6 +28,8 @@ export function createMemoryStore({ clock }: { readonly clock: Clock }): Store {
     const found = partitions.get(pk)?.get(sk);
     return found?.expiresAt !== undefined && found.expiresAt <= clock.now() ? undefined : found;
   }
+
+  const sum = ({ pk, sk, by }: Addition): number => Number(row(pk, sk)?.text ?? 0) + by;
 
   const itemOf = <T>(pk: string, sk: string, { text, version, expiresAt }: Row): Item<T> => ({
     pk,
@@ -77,13 +79,17 @@ export function createMemoryStore({ clock }: { readonly clock: Clock }): Store {
       const texts = checkTransaction(ops, events);
       ops.forEach((op, index) => {
         const found = row(op.pk, op.sk)?.version ?? 0;
-        const expected = op.op === 'put' ? 0 : op.ifVersion;
-        if (found !== expected) throw conflict(op, index, { expected, found });
+        const holds = op.op === 'add' ? fits(op, sum(op)) : found === expectedVersion(op);
+        if (!holds) throw conflict(op, index, found);
       });
       ops.forEach((op, index) => {
         if (op.op === 'check') return;
         if (op.op === 'delete') {
           write(op.pk, op.sk, undefined);
+          return;
+        }
+        if (op.op === 'add') {
+          write(op.pk, op.sk, { text: String(sum(op)), version: (row(op.pk, op.sk)?.version ?? 0) + 1 });
           return;
         }
         write(op.pk, op.sk, {

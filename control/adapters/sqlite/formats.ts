@@ -17,7 +17,7 @@ interface Row {
 }
 
 /** By the format that they begin with. */
-const steps: Readonly<Record<number, (db: Database) => void>> = { 1: dueOfAllTenants };
+const steps: Readonly<Record<number, (db: Database) => void>> = { 1: dueOfAllTenants, 2: countersAndIndexes };
 
 /** The one that this program reads and writes. */
 export const currentFormat = 1 + Object.keys(steps).length;
@@ -69,4 +69,25 @@ function shardOf(tenant: string, id: string): number {
   let hash = 0;
   for (const letter of `${tenant}/${id}`) hash = (Math.imul(hash, 31) + letter.charCodeAt(0)) >>> 0;
   return ((hash ^ (hash >>> 15)) >>> 0) % 4;
+}
+
+/** 2 to 3: clusters and peerings were counted item by item, and have counters. */
+function countersAndIndexes(db: Database): void {
+  counters(db);
+}
+
+function counters(db: Database): void {
+  const counts = new Map<string, number>();
+  const live = { clusters: "value ->> '$.state' = 'joined'", peerings: "value ->> '$.state.phase' <> 'Gone'" };
+  for (const [what, condition] of Object.entries(live)) {
+    const rows = db
+      .prepare(`SELECT pk, count(*) AS n FROM item WHERE pk LIKE ? AND pk NOT LIKE ? AND ${condition} GROUP BY pk`)
+      .all(`t/%/${what}`, `t/%/%/${what}`) as { readonly pk: string; readonly n: number }[];
+    for (const { pk, n } of rows) counts.set(`t/${pk.split('/')[1]}/counts ${what}`, n);
+  }
+  const insert = db.prepare('INSERT INTO item (pk, sk, value, version) VALUES (?, ?, ?, 1)');
+  for (const [place, n] of counts) {
+    const [pk = '', sk = ''] = place.split(' ');
+    insert.run(pk, sk, String(n));
+  }
 }

@@ -4,6 +4,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import { auditOp, eventOf, systemPrincipal } from '../../audit/record.ts';
+import { countOps } from '../../limits/capacity.ts';
 import type { DesiredContent, DesiredRecord, PeeringRecord, RevisionRecord } from '../../model/peering-records.ts';
 import type { ClusterRef } from '../../ports/agent-channel.ts';
 import type { Item, Key, NewEvent, Op } from '../../ports/store.ts';
@@ -70,6 +71,7 @@ export function planWrite(deps: Planner, loaded: LoadedPeering, result: Reconcil
   return {
     ops: [
       own,
+      ...(spec.across ? [] : countOps(tenant, 'peerings', item.value, value)),
       ...changed,
       ...notified.map((of) =>
         auditOp(deps, systemPrincipal(of, spec.requestId), {

@@ -5,6 +5,7 @@
 import { sameJson } from '#shared/domain/json-equality.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import { countOps } from '../../limits/capacity.ts';
 import type { Link, LinkEnd } from '../../model/link.ts';
 import type { PeeringCondition, Resources } from '../../model/peering.ts';
 import type { PeeringRecord, PeeringSpec, PeeringState } from '../../model/peering-records.ts';
@@ -179,6 +180,9 @@ export function copyOps(record: PeeringRecord, copies: Copies, expiresAt?: numbe
     if (ends && sameJson(value, copy.value)) return [];
     const { pk, sk, version } = copy;
     const end = copy.expiresAt ?? expiresAt;
-    return [{ op: 'update', pk, sk, value, ifVersion: version, ...(end === undefined ? {} : { expiresAt: end }) }];
+    return [
+      { op: 'update', pk, sk, value, ifVersion: version, ...(end === undefined ? {} : { expiresAt: end }) },
+      ...(record.spec.across ? countOps(record.spec.across[role], 'peerings', copy.value, value) : []),
+    ];
   });
 }

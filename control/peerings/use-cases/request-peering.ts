@@ -150,7 +150,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     const { ask, consumer, provider, labels = {} } = parties;
     const labelled = Object.keys(labels).length > 0;
     const { tenant } = actor;
-    await deps.capacity.mustHaveRoom(tenant, 'peerings', signal);
+    const counted = await deps.capacity.take(tenant, 'peerings', signal);
     const now = clock.now();
     const id = ids.next('pe');
     const spec: PeeringSpec = {
@@ -173,6 +173,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
         { op: 'put', ...key.look(tenant, id), value: { at: now } satisfies LookRecord },
         { op: 'put', ...key.due(tenant, now, id), value: { peering: id } },
         { op: 'put', ...key.peering(tenant, id), value: { spec, state: initialState } satisfies PeeringRecord },
+        counted,
         pair
           ? { op: 'update', ...pairAt, value: { id } satisfies PairRecord, ifVersion: pair.version }
           : { op: 'put', ...pairAt, value: { id } satisfies PairRecord },
