@@ -2,9 +2,10 @@
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Principal } from '../access/caller.ts';
+import { sha256Hex } from '../access/secrets.ts';
 import type { EventType } from '../events/types.ts';
 import type { NewEvent, Op } from '../ports/store.ts';
-import { key } from '../store/keys.ts';
+import { type AuditField, auditFields, key } from '../store/keys.ts';
 import type { AuditRecord } from './audit.ts';
 
 /** Audit records are kept for 400 days: a year and the time to notice. */
@@ -17,12 +18,16 @@ export interface Change {
   readonly after?: unknown;
 }
 
+/** Records of other values with the same hash are told apart when they are read. */
+export const lookupHash = (field: AuditField, value: string): string => sha256Hex(`${field} ${value}`).slice(0, 16);
+
 interface Recorder {
   readonly clock: Clock;
   readonly ids: Ids;
 }
 
-export function auditOp({ clock, ids }: Recorder, actor: Principal, change: Change): Op {
+/** The record, and the three places where it is found by what people look for. */
+export function auditOps({ clock, ids }: Recorder, actor: Principal, change: Change): Op[] {
   const at = clock.now();
   const id = ids.next('au');
   const record: AuditRecord = {
@@ -33,7 +38,18 @@ export function auditOp({ clock, ids }: Recorder, actor: Principal, change: Chan
     requestId: actor.requestId,
     ...change,
   };
-  return { op: 'put', ...key.audit(actor.tenant, at, id), value: record, expiresAt: at + auditKeptMs };
+  const expiresAt = at + auditKeptMs;
+  return [
+    { op: 'put', ...key.audit(actor.tenant, at, id), value: record, expiresAt },
+    ...auditFields.map(
+      (field): Op => ({
+        op: 'set',
+        ...key.auditBy(actor.tenant, lookupHash(field, record[field]), at, id),
+        value: {},
+        expiresAt,
+      }),
+    ),
+  ];
 }
 
 export function eventOf(

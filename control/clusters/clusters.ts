@@ -12,8 +12,9 @@ import {
 } from '#shared/schema/protocol/agent-protocol.ts';
 import { type AgentCaller, type Caller, mustHave } from '../access/caller.ts';
 import { newSecret, sha256Hex } from '../access/secrets.ts';
-import { auditOp, eventOf } from '../audit/record.ts';
+import { auditOps, eventOf } from '../audit/record.ts';
 import { unpublishOps } from '../directory/directory.ts';
+import { pageByLabel } from '../labels/label-index.ts';
 import { type Capacity, countOps } from '../limits/capacity.ts';
 import type { ClusterRecord, ClusterView, SeenRecord, SignedRequest } from '../model/cluster.ts';
 import type { Coordinator } from '../model/coordinator.ts';
@@ -23,7 +24,7 @@ import type { LabelChange } from '../model/labels.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
 import { key, partition, prefix } from '../store/keys.ts';
-import { pageOf } from '../store/pages.ts';
+import { pageOfMany } from '../store/pages.ts';
 import { earlier, remembered } from '../store/repeat.ts';
 import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignature } from './agent-signature.ts';
 import { clusterView, seenFrom } from './cluster.ts';
@@ -178,7 +179,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
             expiresAt,
             ...(replaceKey ? { replacesKey: true } : {}),
           }),
-          auditOp(deps, caller, { action: 'cluster.create-join-token', subject, after: { expiresAt, replaceKey } }),
+          ...auditOps(deps, caller, { action: 'cluster.create-join-token', subject, after: { expiresAt, replaceKey } }),
           ...remembered(caller, issued),
         ],
         [eventOf(deps, caller.tenant, 'cluster.join-token-created', subject, { expiresAt })],
@@ -253,7 +254,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
           seen
             ? { op: 'update', ...seenAt, value: heardNow, ifVersion: seen.version }
             : { op: 'put', ...seenAt, value: heardNow },
-          auditOp(deps, actor, {
+          ...auditOps(deps, actor, {
             action: 'cluster.enroll',
             subject,
             ...(before ? { before: { state: before.value.state, keyThumbprint: before.value.keyThumbprint } } : {}),
@@ -316,17 +317,26 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
     async list(caller, page = {}, signal) {
       mustHave(caller, 'clusters:read');
       const { tenant } = caller;
-      return pageOf<ClusterRecord, ClusterView>(
-        store,
-        { partition: partition.clusters(tenant) },
-        page,
-        (item) => {
-          const { state, labels } = item.value;
-          const wanted = (state === 'joined' || page.includeLeft) && selects(page.labels ?? [], labels);
-          return wanted ? view(tenant, item, signal) : undefined;
-        },
-        signal,
-      );
+      const [label, ...labels] = page.labels ?? [];
+      const views = async (items: readonly (Item<ClusterRecord> | undefined)[]) => {
+        const wanted = items.map((item) =>
+          item && (item.value.state === 'joined' || page.includeLeft) && selects(page.labels ?? [], item.value.labels)
+            ? item
+            : undefined,
+        );
+        const shown = wanted.filter((item) => item !== undefined);
+        const keys = shown.map(({ value }) => key.seen(tenant, value.id));
+        const seen = new Map(
+          (await store.getMany<SeenRecord>({ keys, eventual: true }, signal)).map((item, i) => [shown[i], item]),
+        );
+        const now = clock.now();
+        return wanted.map((item) => item && clusterView(item.value, item.version, seen.get(item)?.value, now));
+      };
+      if (label === undefined) return pageOfMany(store, { partition: partition.clusters(tenant) }, page, views, signal);
+      const records = (names: readonly string[]) =>
+        store.getMany<ClusterRecord>({ keys: names.map((name) => key.cluster(tenant, name)) }, signal);
+      const place = { tenant, kind: 'cluster' } as const;
+      return pageByLabel(store, place, [label, ...labels], page, async (names) => views(await records(names)), signal);
     },
 
     async label(caller, id, change, signal) {
@@ -359,7 +369,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
           { op: 'update', ...key.cluster(tenant, id), value: record, ifVersion: item.version },
           ...countOps(tenant, 'clusters', item.value, record),
           ...(published ? unpublishOps(published.value, published.version) : []),
-          auditOp(deps, caller, {
+          ...auditOps(deps, caller, {
             action: 'cluster.remove',
             subject,
             before: { state: 'joined' },

@@ -2,7 +2,10 @@
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Op } from './store.ts';
 
-type Versioned = Exclude<Op, { readonly op: 'add' }>;
+type Versioned = Exclude<Op, { readonly op: 'add' | 'set' | 'clear' }>;
+
+/** Whether it goes by the version that is found. */
+export const isVersioned = (op: Op): op is Versioned => op.op !== 'add' && op.op !== 'set' && op.op !== 'clear';
 
 /** 0: the item must be absent. */
 export const expectedVersion = (op: Versioned): number => (op.op === 'put' ? 0 : op.ifVersion);
@@ -14,7 +17,7 @@ export function conflict(op: Op, index: number, found: number): AppError {
       detail: { index, atMost: op.atMost },
     });
   }
-  const expected = expectedVersion(op);
+  const expected = isVersioned(op) ? expectedVersion(op) : found;
   return new AppError(
     'version_conflict',
     `${op.op} expected version ${expected}, found ${found === 0 ? 'nothing' : `version ${found}`}`,

@@ -19,7 +19,11 @@ export interface Reachable {
 /** What each need means. Reads are strongly consistent item and partition reads: no scan, no index. */
 const meanings: Readonly<Record<Access, (reach: Reachable) => Statement[]>> = {
   'table:read': ({ names }) => [
-    { sid: 'ReadTable', actions: ['dynamodb:GetItem', 'dynamodb:Query'], resources: [names.tableArn] },
+    {
+      sid: 'ReadTable',
+      actions: ['dynamodb:BatchGetItem', 'dynamodb:GetItem', 'dynamodb:Query'],
+      resources: [names.tableArn],
+    },
   ],
   // A transaction is allowed by the rights to its parts.
   'table:write': ({ names }) => [

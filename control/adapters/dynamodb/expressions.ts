@@ -43,6 +43,11 @@ function additionOf(op: Addition, TableName: string): TransactWriteItem {
 /** `text` is the value of a put or an update. */
 export function writeOf(op: Op, text: string | undefined, TableName: string, now: number): TransactWriteItem {
   if (op.op === 'add') return additionOf(op, TableName);
+  if (op.op === 'clear') return { Delete: { TableName, Key: keyOf(op) } };
+  if (op.op === 'set') {
+    const Item = { ...keyOf(op), val: { S: text ?? 'null' }, ver: number(1), ...expiryOf(op.expiresAt) };
+    return { Put: { TableName, Item } };
+  }
   const guarded = { TableName, ...condition(expectedVersion(op), now) };
   if (op.op === 'check') return { ConditionCheck: { Key: keyOf(op), ...guarded } };
   if (op.op === 'delete') return { Delete: { Key: keyOf(op), ...guarded } };

@@ -1,8 +1,17 @@
 /** The store in memory: for tests and short-lived brokers. Enforces everything the port promises but durability. */
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import { type Addition, checkTransaction, fits, type Item, type OutboxEvent, type Store } from '../../ports/store.ts';
-import { conflict, expectedVersion } from '../../ports/store-conflict.ts';
+import {
+  type Addition,
+  checkKeys,
+  checkTransaction,
+  fits,
+  type Item,
+  type Many,
+  type OutboxEvent,
+  type Store,
+} from '../../ports/store.ts';
+import { conflict, expectedVersion, isVersioned } from '../../ports/store-conflict.ts';
 
 interface Row {
   readonly text: string;
@@ -54,6 +63,15 @@ export function createMemoryStore({ clock }: { readonly clock: Clock }): Store {
       return found && itemOf<T>(pk, sk, found);
     },
 
+    async getMany<T>({ keys }: Many, signal?: AbortSignal) {
+      open(signal);
+      checkKeys(keys);
+      return keys.map(({ pk, sk }) => {
+        const found = row(pk, sk);
+        return found && itemOf<T>(pk, sk, found);
+      });
+    },
+
     async query<T>(
       { partition, from, to, limit, cursor, reverse }: Parameters<Store['query']>[0],
       signal?: AbortSignal,
@@ -79,12 +97,12 @@ export function createMemoryStore({ clock }: { readonly clock: Clock }): Store {
       const texts = checkTransaction(ops, events);
       ops.forEach((op, index) => {
         const found = row(op.pk, op.sk)?.version ?? 0;
-        const holds = op.op === 'add' ? fits(op, sum(op)) : found === expectedVersion(op);
+        const holds = isVersioned(op) ? found === expectedVersion(op) : op.op !== 'add' || fits(op, sum(op));
         if (!holds) throw conflict(op, index, found);
       });
       ops.forEach((op, index) => {
         if (op.op === 'check') return;
-        if (op.op === 'delete') {
+        if (op.op === 'delete' || op.op === 'clear') {
           write(op.pk, op.sk, undefined);
           return;
         }
@@ -94,7 +112,7 @@ export function createMemoryStore({ clock }: { readonly clock: Clock }): Store {
         }
         write(op.pk, op.sk, {
           text: texts[index] ?? 'null',
-          version: op.op === 'put' ? 1 : op.ifVersion + 1,
+          version: isVersioned(op) ? expectedVersion(op) + 1 : 1,
           ...(op.expiresAt === undefined ? {} : { expiresAt: op.expiresAt }),
         });
       });

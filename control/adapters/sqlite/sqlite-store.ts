@@ -3,14 +3,17 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import {
   type Addition,
+  checkKeys,
   checkTransaction,
   fits,
   type Item,
+  type Key,
+  type Many,
   type Op,
   type OutboxEvent,
   type Store,
 } from '../../ports/store.ts';
-import { conflict, expectedVersion } from '../../ports/store-conflict.ts';
+import { conflict, expectedVersion, isVersioned } from '../../ports/store-conflict.ts';
 import { type Database, openDatabase, type Statement } from './driver.ts';
 import { currentFormat, formatOf } from './formats.ts';
 import { createGroupCommit } from './group-commit.ts';
@@ -57,11 +60,11 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
     if (closed) throw new AppError('internal', 'the store is closed');
   };
 
-  const rowOf = ({ pk, sk }: Op): Row | undefined => statement.get.get(pk, sk, clock.now()) as Row | undefined;
+  const rowOf = ({ pk, sk }: Key): Row | undefined => statement.get.get(pk, sk, clock.now()) as Row | undefined;
 
   function apply(op: Op, text: string | undefined): void {
     if (op.op === 'check') return;
-    if (op.op === 'delete') {
+    if (op.op === 'delete' || op.op === 'clear') {
       statement.remove.run(op.pk, op.sk);
       return;
     }
@@ -70,7 +73,7 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
       statement.put.run(op.pk, op.sk, String(sum(op, found)), (found?.version ?? 0) + 1, null);
       return;
     }
-    const version = expectedVersion(op) + 1;
+    const version = isVersioned(op) ? expectedVersion(op) + 1 : 1;
     statement.put.run(op.pk, op.sk, text ?? 'null', version, op.expiresAt ?? null);
   }
 
@@ -78,6 +81,7 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
 
   function check(ops: readonly Op[]): void {
     ops.forEach((op, index) => {
+      if (op.op === 'set' || op.op === 'clear') return;
       const found = rowOf(op);
       const holds = op.op === 'add' ? fits(op, sum(op, found)) : (found?.version ?? 0) === expectedVersion(op);
       if (!holds) throw conflict(op, index, found?.version ?? 0);
@@ -89,6 +93,15 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
       ready(signal);
       const row = statement.get.get(pk, sk, clock.now()) as Row | undefined;
       return row && itemOf<T>(pk, row);
+    },
+
+    async getMany<T>({ keys }: Many, signal?: AbortSignal) {
+      ready(signal);
+      checkKeys(keys);
+      return keys.map((at) => {
+        const row = rowOf(at);
+        return row && itemOf<T>(at.pk, row);
+      });
     },
 
     async query<T>(

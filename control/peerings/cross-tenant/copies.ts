@@ -5,6 +5,7 @@
 import { sameJson } from '#shared/domain/json-equality.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import { endingLabelOps } from '../../labels/label-index.ts';
 import { countOps } from '../../limits/capacity.ts';
 import type { Link, LinkEnd } from '../../model/link.ts';
 import type { PeeringCondition, Resources } from '../../model/peering.ts';
@@ -174,7 +175,8 @@ function withOwn({ spec, state }: PeeringRecord, { spec: { labels } }: PeeringRe
 export function copyOps(record: PeeringRecord, copies: Copies, expiresAt?: number): Op[] {
   return roles.flatMap((role): Op[] => {
     const copy = copies[role];
-    if (!copy) return [];
+    const tenant = record.spec.across?.[role];
+    if (!copy || tenant === undefined) return [];
     const value = withOwn(copyFor(record, role), copy.value);
     const ends = expiresAt === undefined || copy.expiresAt !== undefined;
     if (ends && sameJson(value, copy.value)) return [];
@@ -182,7 +184,10 @@ export function copyOps(record: PeeringRecord, copies: Copies, expiresAt?: numbe
     const end = copy.expiresAt ?? expiresAt;
     return [
       { op: 'update', pk, sk, value, ifVersion: version, ...(end === undefined ? {} : { expiresAt: end }) },
-      ...(record.spec.across ? countOps(record.spec.across[role], 'peerings', copy.value, value) : []),
+      ...countOps(tenant, 'peerings', copy.value, value),
+      ...(expiresAt === undefined || copy.expiresAt !== undefined
+        ? []
+        : endingLabelOps({ tenant, kind: 'peering', id: value.spec.id }, value.spec.labels, expiresAt)),
     ];
   });
 }
