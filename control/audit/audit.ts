@@ -4,7 +4,7 @@ import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Page } from '../ports/store.ts';
 import { auditFields, partition, sortableTime } from '../store/keys.ts';
 import { pageOf, pageOfMany } from '../store/pages.ts';
-import { lookupHash } from './record.ts';
+import { lookupHash } from './lookup.ts';
 
 export interface AuditRecord {
   readonly id: string;

@@ -2,11 +2,11 @@
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Principal } from '../access/caller.ts';
-import { sha256Hex } from '../access/secrets.ts';
 import type { EventType } from '../events/types.ts';
 import type { NewEvent, Op } from '../ports/store.ts';
-import { type AuditField, auditFields, key } from '../store/keys.ts';
+import { auditFields, key } from '../store/keys.ts';
 import type { AuditRecord } from './audit.ts';
+import { lookupHash } from './lookup.ts';
 
 /** Audit records are kept for 400 days: a year and the time to notice. */
 const auditKeptMs = 400 * 86_400_000;
@@ -17,9 +17,6 @@ export interface Change {
   readonly before?: unknown;
   readonly after?: unknown;
 }
-
-/** Records of other values with the same hash are told apart when they are read. */
-export const lookupHash = (field: AuditField, value: string): string => sha256Hex(`${field} ${value}`).slice(0, 16);
 
 interface Recorder {
   readonly clock: Clock;

@@ -1,6 +1,6 @@
 /** Counters and indexes of a tenant beside what they count and find, item by item: for tests that compare the two. */
 import type { AuditRecord } from '../audit/audit.ts';
-import { lookupHash } from '../audit/record.ts';
+import { lookupHash } from '../audit/lookup.ts';
 import type { ClusterRecord } from '../model/cluster.ts';
 import type { PeeringRecord } from '../model/peering-records.ts';
 import type { Item, Key, Store } from '../ports/store.ts';

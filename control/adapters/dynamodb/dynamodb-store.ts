@@ -13,7 +13,6 @@ import {
   checkKeys,
   checkTransaction,
   type Item,
-  type Key,
   type Many,
   type NewEvent,
   type Op,
