@@ -1,6 +1,5 @@
 /** Clusters of a tenant: join tokens, enrolment, the agent's identity, facts, liveness, leaving. */
 import { calculateJwkThumbprint } from 'jose';
-import { type LabelRequirement, selects } from '#shared/domain/label-selector.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import {
   ClusterId,
@@ -14,17 +13,15 @@ import { type AgentCaller, type Caller, mustHave } from '../access/caller.ts';
 import { newSecret, sha256Hex } from '../access/secrets.ts';
 import { auditOps, eventOf } from '../audit/record.ts';
 import { unpublishOps } from '../directory/directory.ts';
-import { pageByLabel } from '../labels/label-index.ts';
 import { type Capacity, countOps } from '../limits/capacity.ts';
 import type { ClusterRecord, ClusterView, SeenRecord, SignedRequest } from '../model/cluster.ts';
 import type { Coordinator } from '../model/coordinator.ts';
-import type { ControlDeps, PageRequest } from '../model/deps.ts';
+import type { ControlDeps } from '../model/deps.ts';
 import type { DirectoryEntry } from '../model/directory-entry.ts';
 import type { LabelChange } from '../model/labels.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
 import { key, partition, prefix } from '../store/keys.ts';
-import { pageOfMany } from '../store/pages.ts';
 import { earlier, remembered } from '../store/repeat.ts';
 import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignature } from './agent-signature.ts';
 import { clusterView, seenFrom } from './cluster.ts';
@@ -32,6 +29,7 @@ import { findToken, joinTokenLifeMs, putToken, spendToken, tokenText } from './j
 import { mayChangeKey } from './key-change.ts';
 import { labelCluster } from './labels.ts';
 import { createLiveness, type LastSeen } from './last-seen.ts';
+import { type ClusterFilter, listClusters } from './list.ts';
 import { defaultHeartbeatSeconds, everySeconds, intervalsOf } from './poll-policy.ts';
 
 export interface IssuedJoinToken {
@@ -62,11 +60,7 @@ export interface Clusters {
   /** The last doorbell connection of the cluster closed: a hint that it may be gone. */
   lost(cluster: ClusterRef, signal?: AbortSignal): Promise<void>;
   get(caller: Caller, id: string, signal?: AbortSignal): Promise<ClusterView>;
-  list(
-    caller: Caller,
-    page?: PageRequest & { readonly includeLeft?: boolean; readonly labels?: readonly LabelRequirement[] },
-    signal?: AbortSignal,
-  ): Promise<Page<ClusterView>>;
+  list(caller: Caller, page?: ClusterFilter, signal?: AbortSignal): Promise<Page<ClusterView>>;
   /** Replaces its labels. They stay with its name, also over leaving and joining again. */
   label(caller: Caller, id: string, change: LabelChange, signal?: AbortSignal): Promise<ClusterView>;
   /**
@@ -314,30 +308,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
       return view(caller.tenant, await mustLoad(caller, id, signal), signal);
     },
 
-    async list(caller, page = {}, signal) {
-      mustHave(caller, 'clusters:read');
-      const { tenant } = caller;
-      const [label, ...labels] = page.labels ?? [];
-      const views = async (items: readonly (Item<ClusterRecord> | undefined)[]) => {
-        const wanted = items.map((item) =>
-          item && (item.value.state === 'joined' || page.includeLeft) && selects(page.labels ?? [], item.value.labels)
-            ? item
-            : undefined,
-        );
-        const shown = wanted.filter((item) => item !== undefined);
-        const keys = shown.map(({ value }) => key.seen(tenant, value.id));
-        const seen = new Map(
-          (await store.getMany<SeenRecord>({ keys, eventual: true }, signal)).map((item, i) => [shown[i], item]),
-        );
-        const now = clock.now();
-        return wanted.map((item) => item && clusterView(item.value, item.version, seen.get(item)?.value, now));
-      };
-      if (label === undefined) return pageOfMany(store, { partition: partition.clusters(tenant) }, page, views, signal);
-      const records = (names: readonly string[]) =>
-        store.getMany<ClusterRecord>({ keys: names.map((name) => key.cluster(tenant, name)) }, signal);
-      const place = { tenant, kind: 'cluster' } as const;
-      return pageByLabel(store, place, [label, ...labels], page, async (names) => views(await records(names)), signal);
-    },
+    list: (caller, page = {}, signal) => listClusters(deps, caller, page, signal),
 
     async label(caller, id, change, signal) {
       await labelCluster(deps, caller, id, change, signal);
