@@ -1,20 +1,6 @@
 /** `npm run bench -- NAME [--json] [--runs N] [--clusters N] [--pods N] [--seconds N] [--per-second N] [--tenants N] [--profile]`: measures one thing, prints the figure, keeps the raw result. */
 import { parseArgs } from 'node:util';
-import { type BenchResult, keep, print } from './result.ts';
-
-export interface BenchOptions {
-  readonly root: string;
-  readonly runs: number | undefined;
-  readonly clusters: number | undefined;
-  readonly pods?: number | undefined;
-  readonly seconds?: number | undefined;
-  /** Pods made in each second. */
-  readonly perSecond?: number | undefined;
-  readonly tenants?: number | undefined;
-  /** Keep CPU profiles of the controllers. */
-  readonly profile?: boolean;
-  readonly log: (line: string) => void;
-}
+import { type BenchOptions, type BenchResult, keep, print } from './result.ts';
 
 interface Bench {
   readonly what: string;

@@ -1,8 +1,23 @@
-/** The shape of every measurement, and how it is printed and kept. */
+/** What every measurement is given, its shape, and how it is printed and kept. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+
+/** A bench reads the options that it has a use for, and has defaults for all of them. */
+export interface BenchOptions {
+  readonly root: string;
+  readonly log: (line: string) => void;
+  readonly runs?: number | undefined;
+  readonly clusters?: number | undefined;
+  readonly pods?: number | undefined;
+  readonly seconds?: number | undefined;
+  /** Pods made in each second. */
+  readonly perSecond?: number | undefined;
+  readonly tenants?: number | undefined;
+  /** Keep CPU profiles of the controllers. */
+  readonly profile?: boolean;
+}
 
 export interface BenchResult {
   readonly name: string;

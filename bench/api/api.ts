@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { ScriptedAgent } from '#functions/local/scripted-agent.ts';
-import { type BenchResult, median, thisMachine } from '../result.ts';
+import { type BenchOptions, type BenchResult, median, thisMachine } from '../result.ts';
 import { quantile } from '../swarm/scenario.ts';
 import { type Call, type LocalBroker, load, withBroker } from './local-broker.ts';
 
@@ -14,13 +14,7 @@ const seconds = 30;
 const known = 100;
 const connected = 1_000;
 
-interface Options {
-  readonly root: string;
-  readonly runs: number | undefined;
-  readonly log: (line: string) => void;
-}
-
-export const run = ({ root, runs = 3, log }: Options): Promise<BenchResult> =>
+export const run = ({ root, runs = 3, log }: BenchOptions): Promise<BenchResult> =>
   withBroker(root, 64, async (broker) => {
     log(`broker at ${broker.url}; ${known} clusters enrol`);
     const peers = await enrolMany(broker, 0, known);

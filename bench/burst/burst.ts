@@ -3,8 +3,7 @@
  * limits and once with those lifted: seconds until all are Ready, and what our processes take for it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { BenchOptions } from '../main.ts';
-import { type BenchResult, thisMachine } from '../result.ts';
+import { type BenchOptions, type BenchResult, thisMachine } from '../result.ts';
 import { startProfiles } from '../scale/profile.ts';
 import {
   alone,

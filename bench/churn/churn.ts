@@ -3,8 +3,7 @@
  * then offloaded to them, in the same two clusters. Without growth, the last minute is as quick as the first.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { BenchOptions } from '../main.ts';
-import { type BenchResult, thisMachine } from '../result.ts';
+import { type BenchOptions, type BenchResult, thisMachine } from '../result.ts';
 import { coresBetween, readLoad } from '../scale/load.ts';
 import {
   alone,

@@ -6,8 +6,7 @@ import path from 'node:path';
 import { packCli } from '#scripts/release/cli-package.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { ensureNode24 } from '#scripts/setup/node24.ts';
-import type { BenchOptions } from '../main.ts';
-import { type BenchResult, median, thisMachine } from '../result.ts';
+import { type BenchOptions, type BenchResult, median, thisMachine } from '../result.ts';
 
 export async function run({ root, runs = 20, log }: BenchOptions): Promise<BenchResult> {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'isthmus-start-'));

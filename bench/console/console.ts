@@ -5,18 +5,11 @@
 import type { Page } from 'playwright-core';
 import { logIn, openBrowser, visit } from '#test/system/console/browser.ts';
 import { adminOf, startConsoleBroker } from '#test/system/console/console-broker.ts';
-import { type BenchResult, median, thisMachine } from '../result.ts';
-
-interface Options {
-  readonly root: string;
-  readonly runs: number | undefined;
-  readonly clusters: number | undefined;
-  readonly log: (line: string) => void;
-}
+import { type BenchOptions, type BenchResult, median, thisMachine } from '../result.ts';
 
 const perCluster = 4;
 
-export async function run({ root, runs = 5, clusters = 500, log }: Options): Promise<BenchResult> {
+export async function run({ root, runs = 5, clusters = 500, log }: BenchOptions): Promise<BenchResult> {
   const broker = await startConsoleBroker({ idle: true });
   const browser = await openBrowser();
   try {

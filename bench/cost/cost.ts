@@ -1,7 +1,7 @@
 /** Dollars from counted calls: of an idle stack, an idle cluster, a peering, a thousand watch events. */
 import { cloudFunctions } from '#functions/catalogue.ts';
 import { idleCost } from '#infra/rules/idle-cost.ts';
-import { type BenchResult, thisMachine } from '../result.ts';
+import { type BenchOptions, type BenchResult, thisMachine } from '../result.ts';
 import type { Reading } from './meter.ts';
 import { handlerMs, logBytesPerInvocation, logBytesPerRequest, tableRoundTripMs } from './meter.ts';
 import { dollars, dollarsBy, prices } from './prices.ts';
@@ -9,13 +9,7 @@ import { measureCost } from './scenarios.ts';
 
 const monthDays = 30;
 
-export async function run({
-  root,
-  log,
-}: {
-  readonly root: string;
-  readonly log: (line: string) => void;
-}): Promise<BenchResult> {
+export async function run({ root, log }: BenchOptions): Promise<BenchResult> {
   const readings = await measureCost();
   const { stackDay, clusterDay, peeringDay, peeringSetUp, peeringTornDown, thousandWatchEvents } = readings;
   const schedules = cloudFunctions.filter(({ trigger }) => trigger.kind === 'schedule');

@@ -10,8 +10,7 @@ import { startWireGuard, wireGuardKeys } from '#test/harness/netns-cluster.ts';
 import { carried } from '#test/system/network/kernel/carried.ts';
 import { fromLeaf, openHub } from '#test/system/network/kernel/hub.ts';
 import { identical, openPair, type Pair, port } from '#test/system/network/kernel/pair.ts';
-import type { BenchOptions } from '../main.ts';
-import { type BenchResult, median, medianPhases, thisMachine } from '../result.ts';
+import { type BenchOptions, type BenchResult, median, medianPhases, thisMachine } from '../result.ts';
 import { openBareChain } from './bare-chain.ts';
 
 const defaultRuns = 5;

@@ -5,7 +5,7 @@
 import { tableRoundTripMs } from '../cost/meter.ts';
 import { dollars } from '../cost/prices.ts';
 import { flap, openStage } from '../cost/scenarios.ts';
-import { type BenchResult, thisMachine } from '../result.ts';
+import { type BenchOptions, type BenchResult, thisMachine } from '../result.ts';
 
 /** Lambda asks a stream for records four times a second: half of that in the mean. */
 const streamMs = 125;
@@ -43,13 +43,7 @@ async function shape(eventsDecide: boolean) {
   };
 }
 
-export async function run({
-  root,
-  log,
-}: {
-  readonly root: string;
-  readonly log: (line: string) => void;
-}): Promise<BenchResult> {
+export async function run({ root, log }: BenchOptions): Promise<BenchResult> {
   const request = await shape(false);
   const events = await shape(true);
   log(

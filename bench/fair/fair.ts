@@ -6,7 +6,7 @@
 import { loadavg } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { type Answered, type Ask, type Call, type LocalBroker, load, until, withBroker } from '../api/local-broker.ts';
-import { type BenchResult, median, thisMachine } from '../result.ts';
+import { type BenchOptions, type BenchResult, median, thisMachine } from '../result.ts';
 import { quantile } from '../swarm/scenario.ts';
 
 const perSecond = 20;
@@ -19,14 +19,7 @@ const tokenSeconds = 5;
 const tokenRounds = 3;
 const tokenClients = 64;
 
-interface Options {
-  readonly root: string;
-  readonly runs: number | undefined;
-  readonly seconds?: number | undefined;
-  readonly log: (line: string) => void;
-}
-
-export const run = ({ root, runs = 5, seconds = 20, log }: Options): Promise<BenchResult> =>
+export const run = ({ root, runs = 5, seconds = 20, log }: BenchOptions): Promise<BenchResult> =>
   withBroker(root, 256, async (broker) => {
     const { ask, operatorKey } = broker;
     const [polite, abusive] = [await tenant(broker, 'polite'), await tenant(broker, 'abusive')];

@@ -1,7 +1,6 @@
 /** Memory of everything that is ours on either side, as offloaded pods become many; read after things have settled. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { BenchOptions } from '../main.ts';
-import { type BenchResult, thisMachine } from '../result.ts';
+import { type BenchOptions, type BenchResult, thisMachine } from '../result.ts';
 import { burst, clear, offloaded, openScaleClusters, type ScaleClusters } from '../scale/scale-clusters.ts';
 import { read, sides, total } from '../scale/usage.ts';
 

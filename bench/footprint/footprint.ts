@@ -7,9 +7,8 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '#test/harness/eventually.ts';
 import { residentMiB } from '#test/harness/resident.ts';
-import type { BenchOptions } from '../main.ts';
 import { type BenchClusters, names, openBenchClusters } from '../peering/peering-clusters.ts';
-import { type BenchResult, thisMachine } from '../result.ts';
+import { type BenchOptions, type BenchResult, thisMachine } from '../result.ts';
 import { startProfiles } from '../scale/profile.ts';
 import { requests, requestsBetween } from '../scale/usage.ts';
 

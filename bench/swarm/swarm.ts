@@ -6,14 +6,8 @@ import { systemClock } from '#shared/ports/system-clock.ts';
 import { startDynamoDbLocal } from '#test/aws/dynamodb-local.ts';
 import { Meter } from '../cost/meter.ts';
 import { meterClient } from '../cost/metered-client.ts';
-import { type BenchResult, thisMachine } from '../result.ts';
+import { type BenchOptions, type BenchResult, thisMachine } from '../result.ts';
 import { type Phase, playSwarm, quantile } from './scenario.ts';
-
-interface Options {
-  readonly root: string;
-  readonly clusters: number | undefined;
-  readonly log: (line: string) => void;
-}
 
 /** The same course of events each time. */
 export function seeded(seed: number): () => number {
@@ -33,7 +27,7 @@ const figures = (where: string, { name, times, requests, wallSeconds, hottest, .
     hottest.writesPerSecond,
 });
 
-export async function run({ root, clusters = 10_000, log }: Options): Promise<BenchResult> {
+export async function run({ root, clusters = 10_000, log }: BenchOptions): Promise<BenchResult> {
   log(`${clusters} clusters on the memory store`);
   const common = { clustersPerTenant: 100, random: seeded(1), log };
   const memory = await playSwarm({ ...common, clusters, peerings: Math.ceil(clusters / 20), idleMs: 3_600_000 });

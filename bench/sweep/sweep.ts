@@ -15,13 +15,7 @@ import { systemClock } from '#shared/ports/system-clock.ts';
 import { startDynamoDbLocal } from '#test/aws/dynamodb-local.ts';
 import { Meter, read, since, tableRoundTripMs } from '../cost/meter.ts';
 import { meteredStore } from '../cost/metered-store.ts';
-import { type BenchResult, thisMachine } from '../result.ts';
-
-interface Options {
-  readonly root: string;
-  readonly tenants?: number | undefined;
-  readonly log: (line: string) => void;
-}
+import { type BenchOptions, type BenchResult, thisMachine } from '../result.ts';
 
 interface Size {
   readonly tenants: number;
@@ -46,7 +40,7 @@ const silenceMs = 60 * 60_000;
 /** `tenantsAtOnce` in each of the shards of `control/store/due.ts`. */
 const atOnce = 16;
 
-async function measure(inner: Store, clock: ManualClock, size: Size, log: Options['log']) {
+async function measure(inner: Store, clock: ManualClock, size: Size, log: BenchOptions['log']) {
   const meter = new Meter();
   const { control, join } = createBrokerClusters({ clock, deps: { store: meteredStore(inner, meter) } });
   log(`${size.tenants} tenants`);
@@ -74,7 +68,7 @@ async function measure(inner: Store, clock: ManualClock, size: Size, log: Option
   return { idle, busy, left: (await sweep()).due };
 }
 
-export async function run({ root, tenants = 1_000_000, log }: Options): Promise<BenchResult> {
+export async function run({ root, tenants = 1_000_000, log }: BenchOptions): Promise<BenchResult> {
   const clock = new ManualClock();
   const memory = await measure(createMemoryStore({ clock }), clock, { tenants, withWork: 1_000 }, log);
   log('the same on DynamoDB Local, smaller');

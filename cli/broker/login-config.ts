@@ -48,13 +48,16 @@ export async function saveLogin(io: Pick<CliIo, 'env' | 'home'>, login: Login): 
     await rename(temporary, file);
   } catch (cause) {
     await rm(temporary, { force: true });
-    throw new AppError('host_unsupported', `cannot write ${file}: ${(cause as Error).message}`, {
-      cause,
-      detail: { remedy: 'name a writable file in ISTHMUS_CONFIG' },
-    });
+    throw notWritable(file, cause);
   }
   return file;
 }
+
+export const notWritable = (file: string, cause: unknown): AppError =>
+  new AppError('host_unsupported', `cannot write ${file}: ${(cause as Error).message}`, {
+    cause,
+    detail: { remedy: 'name a writable file in ISTHMUS_CONFIG' },
+  });
 
 /** Fails with `unauthenticated` without a login. */
 export async function loadLogin(io: Pick<CliIo, 'env' | 'home'>): Promise<Login> {

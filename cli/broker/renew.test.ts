@@ -1,5 +1,5 @@
 /** What a renewal leaves in the file when something happens meanwhile: at a provider that a test makes act in the middle of it. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -94,4 +94,14 @@ test('a token that is good for some seconds is used while the provider does not 
   expect(asked).toBe(1);
   clock.advance(30_000);
   await expect(renewed(ioWith(), login)).rejects.toMatchObject({ code: 'issuer_unreachable' });
+});
+
+test('a token that is good for some seconds is used where the configuration cannot be written, and not after its end', async () => {
+  const login = loginUntil(clock.now() + 30_000);
+  await writeFile(path.join(dir, 'file'), '');
+  const io = { ...ioWith(), env: { ISTHMUS_CONFIG: path.join(dir, 'file', 'config.json') } };
+  expect(await renewed(io, login)).toEqual(login);
+  clock.advance(30_000);
+  await expect(renewed(io, login)).rejects.toMatchObject({ code: 'host_unsupported' });
+  expect(asked).toBe(0);
 });

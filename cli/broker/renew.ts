@@ -1,32 +1,43 @@
 /** Tokens of a login by an identity provider end within minutes or hours; each command renews them by the refresh token before they do. */
-import { mkdir, rm, stat } from 'node:fs/promises';
 import type { CliIo } from '#cli/output/io.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
-import { configFile, type Login, loadLogin, saveLogin } from './login-config.ts';
+import { type Login, loadLogin, saveLogin } from './login-config.ts';
 import { expiryOf } from './provider-login/id-token.ts';
 import { findProvider } from './provider-login/provider.ts';
+import { lockRenewal } from './renewal-lock.ts';
 
 /** Renewed this long before the end, so that a request in flight and a slow clock do not meet it. */
 const marginMs = 60_000;
-const lockPauseMs = 100;
-/** Longer than a renewal may take: discovery and one request of 15 s each. */
-const lockLifeMs = 40_000;
 
 type Io = Pick<CliIo, 'clock' | 'signal' | 'env' | 'home'>;
 
 const isFresh = ({ provider }: Login, now: number): boolean =>
   provider === undefined || provider.expiresAt - now > marginMs;
 
-/** The login as it is when its token is good for another minute; else the renewed one, which is saved. Fails with `unauthenticated` when it is over. */
+/**
+ * The login as it is when its token is good for another minute; else the renewed one, which is saved. Fails with `unauthenticated` when it is over. What keeps it
+ * from being renewed counts only when its token has ended.
+ */
 export async function renewed(io: Io, login: Login): Promise<Login> {
   if (isFresh(login, io.clock.now())) return login;
-  return exclusively(io, async () => {
+  let release: () => Promise<void>;
+  try {
+    release = await lockRenewal(io);
+  } catch (error) {
+    if (codeOf(error) !== undefined && isGood(login, io.clock.now())) return login;
+    throw error;
+  }
+  try {
     // Refresh tokens are often good once: another command may have used ours, and has saved what it got.
     const saved = await loadLogin(io);
     const latest = isSameLogin(saved, login) ? saved : login;
-    return isFresh(latest, io.clock.now()) ? latest : renew(io, latest);
-  });
+    return isFresh(latest, io.clock.now()) ? latest : await renew(io, latest);
+  } finally {
+    await release();
+  }
 }
+
+const isGood = ({ provider }: Login, now: number): boolean => (provider?.expiresAt ?? 0) > now;
 
 const isSameLogin = (a: Login, b: Login): boolean =>
   a.url === b.url &&
@@ -39,8 +50,7 @@ async function renew(io: Io, login: Login): Promise<Login> {
   try {
     return await exchanged(io, login);
   } catch (error) {
-    const isGood = (login.provider?.expiresAt ?? 0) > io.clock.now();
-    if (isGood && codeOf(error) === 'issuer_unreachable') return login;
+    if (isGood(login, io.clock.now()) && codeOf(error) === 'issuer_unreachable') return login;
     throw error;
   }
 }
@@ -48,9 +58,9 @@ async function renew(io: Io, login: Login): Promise<Login> {
 async function exchanged(io: Io, login: Login): Promise<Login> {
   const { provider } = login;
   if (provider === undefined) return login;
-  const { issuer, clientId, refreshToken, expiresAt } = provider;
+  const { issuer, clientId, refreshToken } = provider;
   if (refreshToken === undefined) {
-    if (expiresAt > io.clock.now()) return login;
+    if (isGood(login, io.clock.now())) return login;
     throw over(login, 'the provider gave no refresh token');
   }
   const { tokens } = await findProvider(io, issuer, clientId);
@@ -76,29 +86,3 @@ const over = ({ url, provider }: Login, why: string): AppError =>
   new AppError('unauthenticated', `the login at ${url} by ${provider?.issuer} is over: ${why}`, {
     detail: { remedy: `log in again with \`isthmus login ${url}\`` },
   });
-
-/** One renewal at a time between the commands of this user: a folder is made by one process only. That of a process that was killed is taken after 40 s. */
-async function exclusively<T>(io: Io, work: () => Promise<T>): Promise<T> {
-  const folder = `${configFile(io)}.renewing`;
-  for (;;) {
-    try {
-      await mkdir(folder);
-      break;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-    const since = await stat(folder).then(
-      ({ mtimeMs }) => mtimeMs,
-      () => undefined,
-    );
-    // A clock that was set back makes the folder one of the future.
-    const isOld = since !== undefined && Math.abs(io.clock.now() - since) > lockLifeMs;
-    if (isOld) await rm(folder, { recursive: true, force: true });
-    else await io.clock.sleep(lockPauseMs, io.signal);
-  }
-  try {
-    return await work();
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}

@@ -1,4 +1,5 @@
 /** Gathers the facts of one or two clusters, and of the network between them where nothing else is wrong. */
+
 import type { KubeTarget } from '#cli/cluster/kubeconfig-files.ts';
 import { openCluster } from '#cli/cluster/open.ts';
 import { halfOf, testHomeHalf } from '#cli/network-test/home-half.ts';
@@ -6,6 +7,7 @@ import { testNetwork } from '#cli/network-test/run.ts';
 import { removeTest } from '#cli/network-test/test-pods.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { during, type Progress } from '#cli/output/progress.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
 import { whatBrokerSays } from './broker.ts';
@@ -136,7 +138,7 @@ async function probeBetween(
   const [a, b] = clusters;
   const [mine, theirs] = targets;
   if (a?.facts === undefined || b?.facts === undefined || mine === undefined || theirs === undefined) return undefined;
-  const [here, there] = [a.facts.sides[b.cluster], b.facts.sides[a.cluster]];
+  const [here, there] = [ownMember(a.facts.sides, b.cluster), ownMember(b.facts.sides, a.cluster)];
   if (here?.gateway === undefined || there?.gateway === undefined) return undefined;
   try {
     const grounds = [

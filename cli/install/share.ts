@@ -1,10 +1,12 @@
 /** What a cluster shares with peers, for `join` and `install` to say. */
+
 import type { KubeClient } from '#cli/cluster/open.ts';
 import { roundDown, shareOf } from '#shared/domain/capacity-share.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
 import { label, managedByShadowPod, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { isKeptFree } from '#shared/domain/node-taints.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import { type Amounts, addAmounts, amountsOf, podUsage, showAmount } from '#shared/domain/pod-resources.ts';
 import type { Resources } from '#shared/domain/quantity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -41,7 +43,7 @@ export function shareInWords(policy: PeeringPolicy, allNodes: readonly Node[], a
   const percent = terms.sharePercent ?? defaultSharePercent;
   const share = shareOf({ allocatable, own }, percent);
   const amounts = shown.map(
-    (resource) => `${resource} ${showAmount(resource, roundDown(resource, share[resource] ?? 0n))}`,
+    (resource) => `${resource} ${showAmount(resource, roundDown(resource, ownMember(share, resource) ?? 0n))}`,
   );
   return `shares with peers ${percent} % of what its own pods leave free, now ${amounts.join(', ')} (PeeringPolicy ${name}, spec.asProvider.sharePercent)`;
 }

@@ -1,5 +1,7 @@
 /** `isthmus status` as text. Pure. */
+
 import { table } from '#cli/output/table.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import { openAt, type PeeringEnds } from './both-ends.ts';
 import type { ClusterStatus, PeerStatus } from './summary.ts';
 
@@ -22,7 +24,7 @@ const moduleText = ({ modules }: PeerStatus, which: string): string => {
 
 const endText = (ends: PeeringEnds, cluster: string): string => {
   const open = openAt(ends, cluster).map(({ type }) => type);
-  const link = ends.link?.[cluster];
+  const link = ownMember(ends.link, cluster);
   const linked =
     link === undefined ? '' : `, link ${link.status}${link.latency === undefined ? '' : ` ${link.latency}`}`;
   return `${open.length === 0 ? 'well' : `not ${open.join(', ')}`}${linked}`;

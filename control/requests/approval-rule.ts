@@ -1,4 +1,5 @@
 /** Rules by which a tenant's inbox approves by itself: by the asking tenant, the published cluster, the amount and the class. */
+import { ownMember } from '#shared/domain/own-member.ts';
 import { compareQuantities, parseResources } from '#shared/domain/quantity.ts';
 import { checkClasses, refuse, wholeBetween } from '../input/checks.ts';
 import { checkLabels, hasLabels } from '../input/labels.ts';
@@ -61,7 +62,7 @@ export function ruleAllows(rule: Required<NewApprovalRule>, requested: RuleInput
     lists(rule.classes, requested.class) &&
     hasLabels(requested.labels, rule.labels) &&
     Object.entries(rule.maxResources).every(([name, most]) => {
-      const wanted = Object.hasOwn(resources, name) ? resources[name] : undefined;
+      const wanted = ownMember(resources, name);
       return wanted !== undefined && compareQuantities(wanted, most) <= 0;
     })
   );

@@ -1,4 +1,5 @@
 /** What a cluster shares of its nodes. Pure. */
+import { ownMember } from './own-member.ts';
 import type { Amounts } from './pod-resources.ts';
 import type { Nanos } from './quantity.ts';
 
@@ -12,7 +13,7 @@ export interface Holding {
 export function shareOf({ allocatable, own }: Holding, percent: number): Amounts {
   const share: Record<string, Nanos> = {};
   for (const [resource, amount] of Object.entries(allocatable)) {
-    const free = amount - (own[resource] ?? 0n);
+    const free = amount - (ownMember(own, resource) ?? 0n);
     share[resource] = free > 0n ? (free * BigInt(percent)) / 100n : 0n;
   }
   return share;

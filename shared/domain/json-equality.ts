@@ -1,4 +1,5 @@
 /** Whether two JSON values say the same. The order of members does not count, and a member that is undefined is absent. */
+import { ownMember } from './own-member.ts';
 
 /** Equal as JSON: null, an empty list and an absent member all differ. */
 export const sameJson = (a: unknown, b: unknown): boolean => same(a, b, isAbsent);
@@ -13,12 +14,9 @@ function same(a: unknown, b: unknown, isNothing: (value: unknown) => boolean): b
   }
   if (!isRecord(a) || !isRecord(b)) return false;
   const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-  return [...keys].every((key) => same(memberOf(a, key), memberOf(b, key), isNothing));
+  return [...keys].every((key) => same(ownMember(a, key), ownMember(b, key), isNothing));
 }
 
-/** Not what every object inherits: a label may be called `constructor`. */
-const memberOf = (object: Record<string, unknown>, key: string): unknown =>
-  Object.hasOwn(object, key) ? object[key] : undefined;
 const isAbsent = (value: unknown): boolean => value === undefined;
 const saysNothing = (value: unknown): boolean =>
   value === undefined || value === null || (Array.isArray(value) && value.length === 0);

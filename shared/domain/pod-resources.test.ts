@@ -74,3 +74,14 @@ describe('the requests of a pod', () => {
     );
   });
 });
+
+test('resources may be called as something that every object inherits', () => {
+  const asks = { resources: { requests: { constructor: '1', valueOf: '2' } } };
+  const spec = pod({
+    containers: [
+      { name: 'a', ...asks },
+      { name: 'b', ...asks },
+    ],
+  });
+  expect(podRequests(spec)).toEqual({ constructor: 2n * nano, valueOf: 4n * nano });
+});

@@ -1,4 +1,5 @@
 /** What a pod takes from a quota, by the scheduler's own arithmetic, in exact integers of 10^-9 units. */
+
 import type { PodSpec } from './kube-object.ts';
 import { formatQuantity, type Nanos, type Resources, tryParseQuantity } from './quantity.ts';
 
@@ -48,21 +49,21 @@ export function quantityProblem(spec: PodSpec): QuantityProblem | undefined {
 
 /** What cannot be parsed or is negative counts as zero here; `quantityProblem` is asked first where it matters. */
 export function amountsOf(quantities: Resources | undefined): Amounts {
-  const amounts: Record<string, bigint> = {};
-  for (const [resource, value] of Object.entries(quantities ?? {})) {
-    const amount = tryParseQuantity(value) ?? 0n;
-    amounts[resource] = amount > 0n ? amount : 0n;
-  }
-  return amounts;
+  return Object.fromEntries(
+    Object.entries(quantities ?? {}).map(([resource, value]) => {
+      const amount = tryParseQuantity(value) ?? 0n;
+      return [resource, amount > 0n ? amount : 0n];
+    }),
+  );
 }
 
 export const addAmounts = (a: Amounts, b: Amounts): Amounts => merge(a, b, (x, y) => x + y);
 const maxAmounts = (a: Amounts, b: Amounts): Amounts => merge(a, b, (x, y) => (x > y ? x : y));
 
 function merge(a: Amounts, b: Amounts, join: (x: bigint, y: bigint) => bigint): Amounts {
-  const out: Record<string, bigint> = { ...a };
-  for (const [resource, amount] of Object.entries(b)) out[resource] = join(out[resource] ?? 0n, amount);
-  return out;
+  const out = new Map(Object.entries(a));
+  for (const [resource, amount] of Object.entries(b)) out.set(resource, join(out.get(resource) ?? 0n, amount));
+  return Object.fromEntries(out);
 }
 
 /** The API server fills an absent request from the limit when the Pod is made, so a limit alone takes quota too. */

@@ -1,5 +1,7 @@
 /** Kubernetes quantities (`250m`, `2Gi`, `1e3`), exact: a quantity is a whole number of nano-units, however large. */
+
 import { AppError } from '#shared/errors/app-error.ts';
+import { ownMember } from './own-member.ts';
 
 /** A quantity in nano-units (10^-9): the finest that Kubernetes keeps. */
 export type Nanos = bigint;
@@ -120,7 +122,7 @@ export const resourceTexts = (resources: Resources = {}): Record<string, string>
 export function addResources(a: Resources, b: Resources): Record<string, string> {
   const sum = resourceTexts(a);
   for (const [name, value] of Object.entries(b)) {
-    const before = Object.hasOwn(sum, name) ? sum[name] : undefined;
+    const before = ownMember(sum, name);
     sum[name] = before === undefined ? String(value) : addQuantities(before, value);
   }
   return sum;
@@ -136,7 +138,7 @@ export interface Excess {
 export function excessOver(requested: Resources, limits: Resources): readonly Excess[] {
   return Object.entries(requested)
     .filter(([name, value]) => {
-      const limit = Object.hasOwn(limits, name) ? limits[name] : undefined;
+      const limit = ownMember(limits, name);
       return limit !== undefined && compareQuantities(value, limit) > 0;
     })
     .map(([resource, value]) => ({ resource, asked: String(value), limit: String(limits[resource]) }));

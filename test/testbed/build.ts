@@ -126,7 +126,7 @@ export const buildMetricsServer = (options: BuildOptions = {}): Promise<string> 
 
 /** Not part of a bed; tells the health of objects as Flux does. */
 export const buildFluxHealth = (options: BuildOptions = {}): Promise<string> =>
-  buildOurs('flux-health', stripped, { about: "Flux's health checks", expectedSeconds: 90 }, options);
+  buildOurs('flux-health', stripped, { about: "Flux's health checks", expectedSeconds: 270 }, options);
 
 /** The program in the test workload image; its sub-command `pause` is the sandbox container. */
 export const buildWorkload = (options: BuildOptions = {}): Promise<string> =>

@@ -1,4 +1,5 @@
 /** Describes this cluster to the broker: versions, how peers reach it, its size, its policies. */
+
 import type { Cache, Cluster } from '#kube/model/types.ts';
 import { nodes, type Service, services } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
@@ -12,6 +13,7 @@ import {
   networkType,
 } from '#shared/domain/network-keys.ts';
 import { isKeptFree } from '#shared/domain/node-taints.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import { addQuantities } from '#shared/domain/quantity.ts';
 import { type PeeringPolicy, peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { type TrustedPeer, trustedPeers } from '#shared/schema/isthmus/trusted-peer.ts';
@@ -175,7 +177,7 @@ function sumAllocatable(list: readonly Node[]): Record<string, string> {
   const total: Record<string, string> = {};
   for (const node of list) {
     for (const [resource, amount] of Object.entries(node.status?.allocatable ?? {})) {
-      const before = total[resource];
+      const before = ownMember(total, resource);
       total[resource] = before === undefined ? amount : addQuantities(before, amount);
     }
   }

@@ -306,3 +306,17 @@ describe('what the default class grants', () => {
     );
   });
 });
+
+test.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])(
+  'a resource called %s is one that this cluster has none of',
+  (resource) => {
+    const asked = JSON.parse(`{"${resource}": "1"}`) as Record<string, string>;
+    expect(decideGrant(ask({ asked }))).toMatchObject({ accepted: false, reason: 'CapacityExceeded' });
+    expect(
+      decideGrant(ask({ asked: { cpu: '1' }, others: [asked], policies: [policy('p', { cpu: '2' })] })),
+    ).toMatchObject({
+      accepted: true,
+      resources: { cpu: '1' },
+    });
+  },
+);

@@ -2,6 +2,7 @@
 
 import { policiesAbout } from '#agent/model/policies.ts';
 import { shareOf } from '#shared/domain/capacity-share.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import { amountsOf, showAmount } from '#shared/domain/pod-resources.ts';
 import {
   addResources,
@@ -131,12 +132,13 @@ function underPolicy(
   }
   const used = input.others.reduce<Record<string, string>>((sum, one) => addResources(sum, one), {});
   const total = Object.fromEntries(
-    Object.entries(addResources(asked, used)).filter(([resource]) => asked[resource] !== undefined),
+    Object.entries(addResources(asked, used)).filter(([resource]) => ownMember(asked, resource) !== undefined),
   );
   const excess = excessOver(total, terms.maxResourcesPerPeer);
   if (excess.length > 0) {
     const words = excess.map(({ resource, limit }) => {
-      const also = used[resource] === undefined ? '' : ` besides ${used[resource]} already granted to other slices`;
+      const before = ownMember(used, resource);
+      const also = before === undefined ? '' : ` besides ${before} already granted to other slices`;
       return `${resource}: asked ${asked[resource]}${also}, limit ${limit}`;
     });
     return {
@@ -148,16 +150,16 @@ function underPolicy(
   let cut = 0;
   const resources = { ...asked };
   for (const [resource, wanted] of Object.entries(input.defaults)) {
-    if (asked[resource] !== undefined) continue;
-    const left = remaining(terms.maxResourcesPerPeer[resource], used[resource]);
+    if (ownMember(asked, resource) !== undefined) continue;
+    const left = remaining(ownMember(terms.maxResourcesPerPeer, resource), ownMember(used, resource));
     const isCut = left !== undefined && compareQuantities(left, wanted) < 0;
     if (isCut) cut++;
     resources[resource] = isCut ? left : String(wanted);
   }
   // Claims are counted only where there is a limit: what the policy says of storage is granted, asked for or not.
   for (const [resource, limit] of Object.entries(terms.maxResourcesPerPeer)) {
-    if (asked[resource] === undefined && isStorageResource(resource))
-      resources[resource] = remaining(limit, used[resource]) ?? String(limit);
+    if (ownMember(asked, resource) === undefined && isStorageResource(resource))
+      resources[resource] = remaining(limit, ownMember(used, resource)) ?? String(limit);
   }
   return withinShare(name, terms, { resources, cut }, input);
 }
@@ -185,27 +187,30 @@ function withinShare(
   for (const [resource, amount] of Object.entries(amountsOf(wanted.resources))) {
     // Nodes have none of it, so their share says nothing.
     if (isStorageResource(resource)) continue;
-    const others = granted[resource] ?? 0n;
+    const others = ownMember(granted, resource) ?? 0n;
     const gets = portion({
       resource,
       wanted: amount,
-      current: now[resource] ?? 0n,
-      older: older[resource] ?? 0n,
+      current: ownMember(now, resource) ?? 0n,
+      older: ownMember(older, resource) ?? 0n,
       others,
-      share: share[resource] ?? 0n,
-      lasting: lasting[resource] ?? 0n,
-      ceiling: ceiling[resource] ?? 0n,
+      share: ownMember(share, resource) ?? 0n,
+      lasting: ownMember(lasting, resource) ?? 0n,
+      ceiling: ownMember(ceiling, resource) ?? 0n,
       mayGrow: mayGrow || current === undefined,
     });
     if (gets === amount) continue;
     kept[resource] = showAmount(resource, gets);
     less.push(`${resource} ${kept[resource]} of ${wanted.resources[resource]}`);
-    if (current !== undefined || !(asked[resource] !== undefined || (gets === 0n && essential.includes(resource))))
+    if (
+      current !== undefined ||
+      !(ownMember(asked, resource) !== undefined || (gets === 0n && essential.includes(resource)))
+    )
       continue;
     const show = (of: bigint): string => showAmount(resource, of);
-    const most = share[resource] ?? 0n;
+    const most = ownMember(share, resource) ?? 0n;
     const left = most > others ? most - others : 0n;
-    const free = `${sharePercent} % of what the pods of this cluster leave of ${show(capacity.ready.allocatable[resource] ?? 0n)}`;
+    const free = `${sharePercent} % of what the pods of this cluster leave of ${show(ownMember(capacity.ready.allocatable, resource) ?? 0n)}`;
     words.push(
       `${resource}: asked ${wanted.resources[resource]}, left ${show(left)} of ${show(most)} (${free}), granted to others ${show(others)}`,
     );

@@ -2,10 +2,12 @@
  * What the pods of this cluster itself request, by node, and what guests' pods do, by the slice they were made for; kept up to date as pods come and go:
  * asking costs the same however many there are.
  */
+
 import type { Cache, Caches, Transform } from '#kube/model/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Pod } from '#shared/domain/kube-object.ts';
 import { label, managedByShadowPod } from '#shared/domain/liqo-keys.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import { type Amounts, podUsage, showAmount } from '#shared/domain/pod-resources.ts';
 
 const guestLabels = [label.managedBy, label.creatorUser, label.origin] as const;
@@ -79,7 +81,7 @@ export function trackUsage(cache: Cache<Pod>, changed: (guest: Guest | undefined
     const total = totals.get(holder) ?? {};
     totals.set(holder, total);
     for (const [resource, amount] of Object.entries(amounts)) {
-      const sum = (total[resource] ?? 0n) + sign * amount;
+      const sum = (ownMember(total, resource) ?? 0n) + sign * amount;
       if (sum === 0n) delete total[resource];
       else total[resource] = sum;
     }

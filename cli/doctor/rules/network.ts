@@ -1,6 +1,8 @@
 /** What is wrong between the nodes, the gateways and the two ends of a link. Pure. */
+
 import { label, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { fabricName, nodeProcessLabel } from '#shared/domain/network-keys.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import type { Connection } from '#shared/schema/liqo/connection.ts';
 import type { Finding } from '../causes.ts';
 import type { GatewaySight, LinkObjects } from '../facts.ts';
@@ -155,7 +157,7 @@ interface Ends {
 const wrongKey = ({ view, peer, theirLink }: Ends): Finding | undefined => {
   const { cluster, facts, kubectl } = view;
   const expected = ofPeer(facts.link.publicKeys, peer);
-  const actual = theirLink?.ownKeys[cluster];
+  const actual = ownMember(theirLink?.ownKeys, cluster);
   if (expected === undefined || actual === undefined || expected.spec.publicKey === actual) return undefined;
   return {
     code: 'link_keys',

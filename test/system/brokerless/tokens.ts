@@ -6,13 +6,13 @@ import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import { authenticationKeysSecret, isthmusAnnotation, name, systemNamespace } from '#shared/domain/liqo-keys.ts';
-import { codeOf } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { unoffloadNamespace } from '#test/e2e/liqoctl/offload.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { revokeUntilRefused } from '#test/harness/until-refused.ts';
 import { consumer, patience, provider } from '../whole-clusters/stage.ts';
 import type { Ground } from './ground.ts';
 import { answersExec, credentials, here, lives, startSteady } from './steady-pod.ts';
@@ -117,26 +117,14 @@ export function tokens(on: () => Ground): void {
 
     test('ends access when their Secrets are deleted, and gives the consumer others', async () => {
       const api = await login();
-      await api.list(resourceSlices, { namespace: there });
       const held = await credentials(stage());
-      const at = performance.now();
-      for (const secret of credentialSecrets)
-        await stage().api(provider).delete(secrets, { namespace: there, name: secret });
-      let lastMs = 0;
-      await eventually(
-        'the token to be refused',
+      await revokeUntilRefused(
+        () => api.list(resourceSlices, { namespace: there }),
         async () => {
-          try {
-            await api.list(resourceSlices, { namespace: there });
-            lastMs = performance.now() - at;
-            return false;
-          } catch (error) {
-            return codeOf(error) === 'kube_unauthorized';
-          }
+          for (const secret of credentialSecrets)
+            await stage().api(provider).delete(secrets, { namespace: there, name: secret });
         },
-        { everyMs: 50, withinMs: 60_000 },
       );
-      console.log(`revoked: the last request was answered ${(lastMs / 1_000).toFixed(1)} s after`);
       await bothChange(held);
       await exec('by other tokens');
       expect(await lives(stage())).toEqual(before);

@@ -81,9 +81,12 @@ export interface Ground {
   readonly served: number;
 }
 
-async function agentOf({ stage, clusters }: Ground, cluster: ClusterName): Promise<Place> {
+/** One of the agents of a cluster; of several, the one with that IP: only the leader serves the kubelet's port. */
+async function agentOf({ stage, clusters }: Ground, cluster: ClusterName, ip?: string): Promise<Place> {
   const labelSelector = 'app.kubernetes.io/component=controller-manager';
-  const [found] = await stage.api(cluster).list(pods, { namespace: 'liqo', labelSelector });
+  const agents = await stage.api(cluster).list(pods, { namespace: 'liqo', labelSelector });
+  const found = agents.find(({ status }) => ip === undefined || status?.podIP === ip);
+  if (found === undefined) throw new Error(`${cluster} has no agent${ip === undefined ? '' : ` with the IP ${ip}`}`);
   return podPlace(clusters, found as Pod);
 }
 
@@ -110,13 +113,14 @@ export interface Visit {
 /** Rome is the consumer of milan, with pods there; the neighbour is a host beside them, a pod of rome, and pods of either as the other's peer. */
 export async function visit(ground: Ground): Promise<Visit> {
   const { stage, gateway, view } = ground;
-  const [ofRome, ofMilan] = [await agentOf(ground, 'rome'), await agentOf(ground, 'milan')];
   const [romeNode, milanNode] = [ground.nodes.rome[0]!, ground.nodes.milan[0]!];
   const [inRome, inMilan] = [ground.pods.rome[1]!, ground.pods.milan[1]!];
   const host = new Netns(ground.clusters, 'a host beside the clusters', process.pid);
   const [romePorts, milanPorts] = [await portsOfServices(stage.api('rome')), await portsOfServices(stage.api('milan'))];
   const virtual = await stage.api('rome').get(nodes, { name: 'milan' });
   const kubelet = virtual?.status?.daemonEndpoints?.kubeletEndpoint?.Port ?? 0;
+  const leader = virtual?.status?.addresses?.find(({ type }) => type === 'InternalIP')?.address;
+  const [ofRome, ofMilan] = [await agentOf(ground, 'rome', leader), await agentOf(ground, 'milan')];
   const at = (to: Place, address = to.ip): Walked => ({ address, at: to.netns });
   const ofKubernetes = [6_443, 10_250, 10_256];
   const ports = [...romePorts.own, ...romePorts.node, ...milanPorts.own, ...milanPorts.node];

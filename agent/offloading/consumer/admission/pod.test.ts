@@ -201,6 +201,17 @@ describe('a pod for Windows', () => {
     expect(refusal).toMatch(/accepted here with the strategies LocalAndRemote and Local/);
   });
 
+  test.each(['LocalAndRemote', 'Remote', 'Local'] as const)(
+    'is refused with the RuntimeClass of virtual nodes, strategy %s',
+    (podOffloadingStrategy) => {
+      for (const pod of pods) {
+        const withClass = { ...pod, spec: { ...pod.spec, runtimeClassName: 'liqo' } } as Pod;
+        const said = windowsProblem(withClass, { podOffloadingStrategy });
+        expect(said).toEqual({ refusal: expect.stringMatching(/leave out spec.runtimeClassName liqo/) });
+      }
+    },
+  );
+
   test('of a Local namespace is as it was, and other pods have no such problem', () => {
     const [pod] = pods as [Pod];
     expect(windowsProblem(pod, { podOffloadingStrategy: 'Local' })).toEqual({});

@@ -60,8 +60,12 @@ const isForWindows = ({ spec }: Pod): boolean =>
 
 /** Providers run pods for Linux. What is said about one that is not: `refusal` where it has to run there, `warning` where it stays here. */
 export function windowsProblem(pod: Pod, { podOffloadingStrategy }: Policy): { refusal?: string; warning?: string } {
-  if (!isForWindows(pod) || podOffloadingStrategy === 'Local') return {};
+  if (!isForWindows(pod)) return {};
   const what = 'the pod is for Windows (spec.os.name or its node selector), and pods of virtual nodes are for Linux';
+  // The class selects virtual nodes and tolerates their taint in any namespace.
+  if (pod.spec?.runtimeClassName === ownRuntimeClass)
+    return { refusal: `${what}: leave out spec.runtimeClassName ${ownRuntimeClass}, which is for virtual nodes only` };
+  if (podOffloadingStrategy === 'Local') return {};
   return podOffloadingStrategy === 'Remote'
     ? { refusal: `${what}: accepted here with the strategies LocalAndRemote and Local of the namespace's offloading` }
     : { warning: `${what}: it stays on nodes of this cluster` };

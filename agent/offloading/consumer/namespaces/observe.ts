@@ -1,9 +1,11 @@
 /** Gathers from the caches what `decide` needs to know about one NamespaceOffloading. Reads nothing else. */
+
 import type { Cache } from '#kube/model/types.ts';
 import { timestamp } from '#kube/writes/conditions.ts';
 import type { Namespace, Node } from '#shared/domain/kube-object.ts';
 import { annotation, finalizer, label, namespaceOffloadingName, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import type { NodeFacts } from '#shared/domain/node-selector.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
 import type { NamespaceMap } from '#shared/schema/liqo/namespace-map.ts';
 import type { NamespaceOffloading } from '#shared/schema/liqo/namespace-offloading.ts';
@@ -77,7 +79,7 @@ function refusalOf(
   if (naming) return { reason: 'InvalidNamespaceName', message: naming.message };
   const remote = remoteNameOf(namespace, spec, clusterId);
   const holder = holderOf(remote, offloadings.list(), clusterId, (ns) =>
-    own.some((map) => map.spec?.desiredMapping?.[ns] === remote),
+    own.some((map) => ownMember(map.spec?.desiredMapping, ns) === remote),
   );
   if (holder === undefined || holder === namespace) return undefined;
   return {
@@ -115,8 +117,8 @@ function factsOf(node: Node | undefined, virtual: VirtualNode): NodeFacts {
 }
 
 function mapFacts({ metadata, spec, status }: NamespaceMap, namespace: string): MapFacts {
-  const desired = spec?.desiredMapping?.[namespace];
-  const current = status?.currentMapping?.[namespace];
+  const desired = ownMember(spec?.desiredMapping, namespace);
+  const current = ownMember(status?.currentMapping, namespace);
   return {
     ref: { namespace: metadata.namespace ?? '', name: metadata.name },
     deleting: metadata.deletionTimestamp !== undefined,

@@ -19,9 +19,11 @@ export function pruneLocalPod(pod: Pod): Pod {
   const { spec } = pod;
   if (!spec || pod.metadata.labels?.[label.shadowPod] !== 'true') return { ...pod, metadata };
   const volumes = tokenVolumes(spec);
-  const tokens = volumes.length ? { volumes, serviceAccountName: spec.serviceAccountName } : {};
+  const tokens = volumes.length ? { volumes } : {};
+  const isTold = volumes.length > 0 || (spec.ephemeralContainers ?? []).length > 0;
+  const account = isTold ? { serviceAccountName: spec.serviceAccountName } : {};
   const gates = spec.readinessGates?.length ? { readinessGates: spec.readinessGates } : {};
-  const kept = { ...mutableSpec(spec), nodeName: spec.nodeName, ...tokens, ...gates } as PodSpec;
+  const kept = { ...mutableSpec(spec), nodeName: spec.nodeName, ...tokens, ...account, ...gates } as PodSpec;
   return { ...pod, metadata, spec: kept };
 }
 

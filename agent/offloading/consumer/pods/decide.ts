@@ -21,7 +21,7 @@ import {
   waitingStatus,
   withReadiness,
 } from './pod-status.ts';
-import { shadowMetadata } from './shadow-pod-object.ts';
+import { debugContainersOf, shadowMetadata } from './shadow-pod-object.ts';
 
 export type Mapping =
   /** The namespace exists at the provider and is ours. */
@@ -150,7 +150,7 @@ function labelled(local: Pod, nodeReady: boolean, actions: readonly Action[]): r
   const has = local.metadata.labels ?? {};
   const labels: Record<string, string | null> = {};
   if (!nodeReady && has[label.remoteUnavailable] !== 'true') labels[label.remoteUnavailable] = 'true';
-  if (nodeReady && label.remoteUnavailable in has) labels[label.remoteUnavailable] = null;
+  if (nodeReady && Object.hasOwn(has, label.remoteUnavailable)) labels[label.remoteUnavailable] = null;
   const isUrgent = Object.keys(labels).length > 0 || local.status?.containerStatuses !== undefined;
   if (has[label.shadowPod] !== 'true') labels[label.shadowPod] = 'true';
   if (Object.keys(labels).length === 0) return actions;
@@ -218,7 +218,15 @@ function updating(shadow: ShadowPod, local: Pod, context: Context): readonly Act
   const patch = [
     ...mapOperations('/metadata/labels', shadow.metadata.labels, want.labels, [label.creatorUser]),
     ...mapOperations('/metadata/annotations', shadow.metadata.annotations, want.annotations, []),
-    ...(local.spec ? mutableOperations(mutableSpec(shadow.spec.pod), mutableSpec(local.spec, context.patch)) : []),
+    ...(local.spec
+      ? mutableOperations(
+          mutableSpec(shadow.spec.pod),
+          mutableSpec(
+            { ...local.spec, ephemeralContainers: debugContainersOf({ ...context, pod: local }) },
+            context.patch,
+          ),
+        )
+      : []),
   ];
   const test: JsonOperation = { op: 'test', path: '/metadata/uid', value: uidOf(shadow) };
   return patch.length ? [{ do: 'updateShadow', uid: uidOf(shadow), patch: [test, ...patch] }] : [];
@@ -236,7 +244,7 @@ function mapOperations(
   if (!have) return Object.keys(want).length ? [{ op: 'add', path, value: want }] : [];
   return [
     ...Object.keys(have)
-      .filter((key) => !(key in want) && !foreign.includes(key))
+      .filter((key) => !Object.hasOwn(want, key) && !foreign.includes(key))
       .map((key): JsonOperation => ({ op: 'remove', path: `${path}/${escaped(key)}` })),
     ...Object.entries(want)
       .filter(([key, value]) => have[key] !== value)

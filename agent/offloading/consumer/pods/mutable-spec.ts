@@ -71,11 +71,15 @@ export function mutableOperations(have: MutableSpec, want: MutableSpec): JsonOpe
     ...containerOperations('initContainers', have.initContainers ?? [], want.initContainers ?? []),
     ...memberOperations('activeDeadlineSeconds', have.activeDeadlineSeconds, want.activeDeadlineSeconds),
     ...memberOperations('tolerations', have.tolerations, want.tolerations),
-    // They are never removed from a pod; a recreated ShadowPod has none until its pod exists.
-    ...(want.ephemeralContainers
-      ? memberOperations('ephemeralContainers', have.ephemeralContainers, want.ephemeralContainers)
-      : []),
+    ...memberOperations('ephemeralContainers', have.ephemeralContainers, debugContainers(have, want)),
   ];
+}
+
+/** They are added and never changed or removed, also when others would be told something else now. */
+function debugContainers(have: MutableSpec, want: MutableSpec): readonly Ephemeral[] | undefined {
+  const present = have.ephemeralContainers ?? [];
+  const missing = (want.ephemeralContainers ?? []).filter(({ name }) => !present.some((one) => one.name === name));
+  return missing.length ? [...present, ...missing] : have.ephemeralContainers;
 }
 
 function containerOperations(

@@ -10,10 +10,10 @@ type Volume = NonNullable<PodSpec['volumes']>[number];
 type Item = NonNullable<NonNullable<Volume['downwardAPI']>['items']>[number];
 
 /** Annotations of the remote pod, by the fields that stand in them. */
-const annotationOf: Readonly<Record<string, string>> = {
-  'metadata.namespace': isthmusAnnotation.localNamespace,
-  'metadata.uid': isthmusAnnotation.localPodUid,
-};
+const annotations: ReadonlyMap<string, string> = new Map([
+  ['metadata.namespace', isthmusAnnotation.localNamespace],
+  ['metadata.uid', isthmusAnnotation.localPodUid],
+]);
 
 export function ownFields({ metadata }: Pick<Pod, 'metadata'>): Record<string, string> {
   return {
@@ -24,7 +24,7 @@ export function ownFields({ metadata }: Pick<Pod, 'metadata'>): Record<string, s
 
 /** A file of a volume can only hold a field: that of the remote pod in which ours is written down. */
 function itemOf(item: Item): Item {
-  const annotation = annotationOf[item.fieldRef?.fieldPath ?? ''];
+  const annotation = annotations.get(item.fieldRef?.fieldPath ?? '');
   if (annotation === undefined) return item;
   return { ...item, fieldRef: { ...item.fieldRef, fieldPath: `metadata.annotations['${annotation}']` } };
 }
@@ -44,7 +44,7 @@ function volumeOf(volume: Volume): Volume {
 function containerOf(container: Container, own: Readonly<Record<string, string>>): Container {
   if (!container.env?.some(({ valueFrom }) => valueFrom?.fieldRef)) return container;
   const env = container.env.map((entry) => {
-    const value = own[annotationOf[entry.valueFrom?.fieldRef?.fieldPath ?? ''] ?? ''];
+    const value = own[annotations.get(entry.valueFrom?.fieldRef?.fieldPath ?? '') ?? ''];
     return value === undefined ? entry : { name: entry.name, value };
   });
   return { ...container, env };

@@ -1,7 +1,9 @@
 /** The status of a local pod, from the status of its remote pod, or from its absence (docs/design/offloading.md#how-does-the-status-come-back). */
+
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { Pod, PodStatus } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 
 type Condition = NonNullable<PodStatus['conditions']>[number];
 type ContainerStatus = NonNullable<PodStatus['containerStatuses']>[number];
@@ -144,7 +146,7 @@ export const isAddressHidden = ({ status }: Pod): boolean =>
   status?.conditions?.some(({ type }) => type === hiddenAddressType) ?? false;
 
 function counted(status: ContainerStatus, restarts: Readonly<Record<string, number>>): ContainerStatus {
-  const before = restarts[status.name] ?? 0;
+  const before = ownMember(restarts, status.name) ?? 0;
   return before === 0 ? status : { ...status, restartCount: status.restartCount + before };
 }
 

@@ -10,6 +10,7 @@ import { ownFields, withOwnFields } from './own-fields.ts';
 import { withRemoteNames } from './remote-volumes.ts';
 
 type Texts = Readonly<Record<string, string>>;
+type Ephemeral = NonNullable<PodSpec['ephemeralContainers']>[number];
 
 export interface ShadowPodInput {
   readonly pod: Pod;
@@ -89,9 +90,17 @@ function affinityOf(input: ShadowPodInput, labels: Texts): PodSpec['affinity'] |
   return { ...(nodeAffinity ? { nodeAffinity } : {}), ...(podAntiAffinity ? { podAntiAffinity } : {}) };
 }
 
-function accessOf(input: ShadowPodInput, spec: PodSpec): Partial<PodSpec> {
+function accessOf(input: Pick<ShadowPodInput, 'pod' | 'consumer' | 'home'>, spec: PodSpec): Partial<PodSpec> {
   const access = accessSpec(input, spec);
   return apiAccessOf(input.pod, input.home) === 'remote' ? access : withOwnFields(input.pod, access);
+}
+
+/** Of `kubectl debug`, as the ShadowPod gets them: they are told of the pod what its other containers are told. A pruned pod will do. */
+export function debugContainersOf(input: Pick<ShadowPodInput, 'pod' | 'consumer' | 'home'>): Ephemeral[] {
+  const { ephemeralContainers = [], serviceAccountName } = input.pod.spec ?? {};
+  if (ephemeralContainers.length === 0) return [];
+  const spec = { containers: ephemeralContainers, serviceAccountName } as PodSpec;
+  return (accessOf(input, spec).containers ?? []) as Ephemeral[];
 }
 
 /** `pod` must have its whole spec: a pruned one from a cache gives a ShadowPod that cannot run. */

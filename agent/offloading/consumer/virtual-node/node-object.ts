@@ -120,7 +120,7 @@ function appliedBefore(node: Node): AppliedKeys {
 
 function mapPatch(have: Texts | undefined, want: Texts, before: readonly string[]): Record<string, string | null> {
   const changed = Object.entries(want).filter(([key, value]) => have?.[key] !== value);
-  const dropped = before.filter((key) => !(key in want) && have?.[key] !== undefined);
+  const dropped = before.filter((key) => !Object.hasOwn(want, key) && have?.[key] !== undefined);
   return Object.fromEntries([...changed, ...dropped.map((key) => [key, null] as const)]);
 }
 

@@ -2,6 +2,7 @@
  * Hooks for claims in namespaces of consumers: what may be asked for, and the quota at creation and growth. Claims of users of the provider are not
  * judged, but count. A refusal for lack of room is never based on a cache alone.
  */
+
 import type { Hook } from '#agent/admission/hook.ts';
 import { allow, type Review, type Verdict } from '#agent/admission/review.ts';
 import { offeredClasses } from '#agent/peering/slices/storage-offer.ts';
@@ -16,6 +17,7 @@ import {
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { keyOf, type Namespace } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import { type Amounts, addAmounts } from '#shared/domain/pod-resources.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
@@ -35,7 +37,7 @@ export interface ClaimHookDeps {
 type ClaimReview = Review<PersistentVolumeClaim> & { readonly object: PersistentVolumeClaim };
 
 const isMore = (after: Amounts, before: Amounts): boolean =>
-  Object.entries(after).some(([resource, amount]) => amount > (before[resource] ?? 0n));
+  Object.entries(after).some(([resource, amount]) => amount > (ownMember(before, resource) ?? 0n));
 
 /** Made by the cluster for a generic ephemeral volume: the guest wrote its template. */
 const isOfPod = ({ metadata }: PersistentVolumeClaim): boolean =>

@@ -1,8 +1,10 @@
 /** Whose ShadowPod it is, and which changes of one are accepted. Pure; quota and sandbox have files of their own. */
+
 import { isDeepStrictEqual } from 'node:util';
 import { allow, deny, labelPatch, type PatchOperation, type Verdict } from '#agent/admission/review.ts';
 import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import type { GuestContainer } from './guest-pod.ts';
 
@@ -111,7 +113,7 @@ function removedAmount(before: unknown = {}, after: unknown = {}): string | unde
     for (const [i, { resources }] of (was ?? []).entries()) {
       for (const kind of ['requests', 'limits'] as const) {
         const now = is?.[i]?.resources?.[kind] ?? {};
-        const gone = Object.keys(resources?.[kind] ?? {}).find((resource) => now[resource] === undefined);
+        const gone = Object.keys(resources?.[kind] ?? {}).find((resource) => ownMember(now, resource) === undefined);
         if (gone !== undefined) return `${list}[${i}].resources.${kind}.${gone}`;
       }
     }

@@ -2,6 +2,7 @@
  * Hooks for ShadowPods at the provider: ownership, sandbox, quota. Usage is counted from the ShadowPods that exist, those admitted a moment ago and
  * pods that outlive their ShadowPod.
  */
+
 import { isDeepStrictEqual } from 'node:util';
 import type { Hook } from '#agent/admission/hook.ts';
 import { allow, deny, type Review, type Verdict } from '#agent/admission/review.ts';
@@ -13,6 +14,7 @@ import { coalesced } from '#shared/async/single-flight.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Namespace, type Pod, type PodSpec, refOfKey } from '#shared/domain/kube-object.ts';
 import { annotation, label, managedByShadowPod } from '#shared/domain/liqo-keys.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import { type Amounts, addAmounts, podUsage } from '#shared/domain/pod-resources.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
@@ -37,7 +39,7 @@ export interface ShadowPodHookDeps {
 /** A pod that requests more than before has to fit into the quota again; one that shrinks always may. */
 function grows(before: PodSpec, after: PodSpec): boolean {
   const was = podUsage(before);
-  return Object.entries(podUsage(after)).some(([resource, amount]) => amount > (was[resource] ?? 0n));
+  return Object.entries(podUsage(after)).some(([resource, amount]) => amount > (ownMember(was, resource) ?? 0n));
 }
 
 interface Exist {

@@ -2,6 +2,7 @@
 
 import { matchesAny } from '#shared/domain/key-patterns.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import { compareQuantities } from '#shared/domain/quantity.ts';
 import type { LimitsEnforcement, ResourceList } from '#shared/schema/definition/fields.ts';
 import type { GuestRules } from './decide.ts';
@@ -32,8 +33,10 @@ function filled(container: Container, pod: PodSpec, rules: GuestRules, enforceme
   const limits = container.resources?.limits ?? {};
   const whole = { ...pod.resources?.limits, ...pod.resources?.requests };
   const missing = counted.flatMap((resource) => {
-    const amount = limits[resource] ?? rules.defaultRequests[resource];
-    return requests[resource] !== undefined || whole[resource] !== undefined || amount === undefined
+    const amount = ownMember(limits, resource) ?? ownMember(rules.defaultRequests, resource);
+    return ownMember(requests, resource) !== undefined ||
+      ownMember(whole, resource) !== undefined ||
+      amount === undefined
       ? []
       : [[resource, String(amount)] as const];
   });
@@ -41,7 +44,7 @@ function filled(container: Container, pod: PodSpec, rules: GuestRules, enforceme
   // Under Hard a limit equals the request, also one that was filled in.
   const bounds: ResourceList = enforcement === 'Hard' ? Object.fromEntries(missing) : rules.defaultLimits;
   const added = Object.entries(bounds).flatMap(([resource, amount]) =>
-    limits[resource] !== undefined || pod.resources?.limits?.[resource] !== undefined
+    ownMember(limits, resource) !== undefined || ownMember(pod.resources?.limits, resource) !== undefined
       ? []
       : [[resource, String(larger(amount, wanted[resource]))] as const],
   );

@@ -1,7 +1,9 @@
 /** What one replicated NamespaceMap makes of the namespaces of this provider: create, delete, bind, and what to report. Pure. */
+
 import type { AccountSubject } from '#agent/model/peer-accounts.ts';
 import type { Namespace, RoleBinding } from '#shared/domain/kube-object.ts';
 import { annotation, label } from '#shared/domain/liqo-keys.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import { remoteNamespaceProblem } from '#shared/domain/system-namespaces.ts';
 import type { NamespaceMapPhase, RemoteNamespaceStatus } from '#shared/schema/liqo/namespace-map.ts';
 import type { GuestRules } from '../guests/decide.ts';
@@ -81,11 +83,11 @@ export function decide(observed: Observed): Decision {
     if (verdict.phase === 'Accepted' && !isIntact(observed.bindings.get(remote), observed)) bind.push(remote);
   }
 
-  const surplus = ours.filter((ns) => desired[localOf(ns) ?? ''] !== ns.metadata.name);
+  const surplus = ours.filter((ns) => ownMember(desired, localOf(ns) ?? '') !== ns.metadata.name);
   for (const ns of surplus) {
     const local = localOf(ns) ?? ns.metadata.name;
     // The old namespace of an entry that was renamed goes silently: the entry tells about its new name.
-    if (!(local in current)) current[local] = { remoteNamespace: ns.metadata.name, phase: 'Terminating' };
+    if (!Object.hasOwn(current, local)) current[local] = { remoteNamespace: ns.metadata.name, phase: 'Terminating' };
   }
   const remove = surplus
     .filter(({ metadata }) => !metadata.deletionTimestamp)

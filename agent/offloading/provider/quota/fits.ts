@@ -1,6 +1,8 @@
 /** Does a pod fit into what is left of a Quota? Pure arithmetic over what exists and what is being admitted. */
+
 import { allow, deny, type Verdict } from '#agent/admission/review.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import { type Amounts, addAmounts, amountsOf, podUsage, showAmount } from '#shared/domain/pod-resources.ts';
 import type { LimitsEnforcement } from '#shared/schema/definition/fields.ts';
 import type { Quota } from '#shared/schema/liqo/quota.ts';
@@ -28,10 +30,10 @@ export function validateQuota({ spec }: Quota, pod: PodSpec, used: Amounts): Ver
   const total = amountsOf(spec.resources);
   const problems = Object.entries(podUsage(pod)).flatMap(([resource, asked]) => {
     if (asked === 0n) return [];
-    const limit = Object.hasOwn(total, resource) ? total[resource] : undefined;
+    const limit = ownMember(total, resource);
     // Quotas that say nothing about the number of pods do not limit it.
     if (limit === undefined) return resource === 'pods' ? [] : [`${resource}: limit not found, the quota grants none`];
-    const taken = used[resource] ?? 0n;
+    const taken = ownMember(used, resource) ?? 0n;
     if (asked + taken <= limit) return [];
     const free = limit > taken ? limit - taken : 0n;
     const show = (amount: bigint): string => showAmount(resource, amount);
@@ -58,10 +60,10 @@ function containerProblem(enforcement: LimitsEnforcement, { resources }: Contain
   const limits = amountsOf(resources?.limits);
   const whole = amountsOf({ ...pod.resources?.limits, ...pod.resources?.requests });
   const missing = ['cpu', 'memory'].find(
-    (resource) => requests[resource] === undefined && whole[resource] === undefined,
+    (resource) => ownMember(requests, resource) === undefined && ownMember(whole, resource) === undefined,
   );
   if (missing !== undefined) return `has no request for ${missing}`;
   if (enforcement !== 'Hard') return undefined;
-  const unequal = Object.keys(requests).find((resource) => requests[resource] !== limits[resource]);
+  const unequal = Object.keys(requests).find((resource) => requests[resource] !== ownMember(limits, resource));
   return unequal === undefined ? undefined : `has a limit other than its request for ${unequal}`;
 }

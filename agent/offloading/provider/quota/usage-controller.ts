@@ -1,4 +1,5 @@
 /** Provider: says in each Quota what its user takes of it and what is left, at most every two seconds however many pods come and go. */
+
 import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
 import type { PeeringDeps } from '#agent/peering/model/deps.ts';
 import type { Controller } from '#kube/model/types.ts';
@@ -8,6 +9,7 @@ import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { type KubeObject, keyOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { again, settled } from '#shared/domain/outcome.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import { type Amounts, addAmounts, amountsOf, showAmount } from '#shared/domain/pod-resources.ts';
 import { type Quota, type QuotaStatus, quotas } from '#shared/schema/liqo/quota.ts';
 import { createRulebook } from '../guests/rulebook.ts';
@@ -28,10 +30,10 @@ export function quotaStatus({ spec }: Pick<Quota, 'spec'>, used: Amounts): Quota
       }),
     );
   return {
-    used: texts((name) => used[name] ?? 0n),
+    used: texts((name) => ownMember(used, name) ?? 0n),
     free: texts((name) => {
-      const limit = limits[name];
-      const taken = used[name] ?? 0n;
+      const limit = ownMember(limits, name);
+      const taken = ownMember(used, name) ?? 0n;
       return limit === undefined ? undefined : limit > taken ? limit - taken : 0n;
     }),
   };

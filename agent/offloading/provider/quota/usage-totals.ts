@@ -2,10 +2,12 @@
  * What each creator takes, kept up to date as the caches change: asking costs the same however many there are. Its ShadowPods count, and pods whose
  * ShadowPod is gone until they are gone, too: a pod that takes its time to end still has its node's memory.
  */
+
 import { isFinished } from '#agent/offloading/provider/model/pod-phase.ts';
 import type { Cache } from '#kube/model/types.ts';
 import { keyOf, type Pod, type PodSpec, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import { type Amounts, addAmounts, amountsOf, podUsage } from '#shared/domain/pod-resources.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import type { Rulebook } from '../guests/rulebook.ts';
@@ -63,7 +65,9 @@ export function heldSpec(spec: PodSpec, shadow: ShadowPod, pod: Pod | undefined)
     );
     if (had === undefined || differing.length === 0) return container;
     const [before, after] = [amountsOf(had), amountsOf(wanted)];
-    const larger = differing.filter((resource) => (before[resource] ?? 0n) > (after[resource] ?? 0n));
+    const larger = differing.filter(
+      (resource) => (ownMember(before, resource) ?? 0n) > (ownMember(after, resource) ?? 0n),
+    );
     const kept = Object.fromEntries(larger.map((resource) => [resource, had[resource] ?? '0']));
     return {
       ...container,

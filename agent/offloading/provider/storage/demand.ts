@@ -1,8 +1,10 @@
 /** What claims of a consumer take of its quota, and whether one more fits. Pure. */
+
 import { allow, deny, type Verdict } from '#agent/admission/review.ts';
 import { storageResources } from '#agent/peering/slices/storage-offer.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 import { keyOf } from '#shared/domain/kube-object.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
 import { type Amounts, addAmounts, amountsOf, showAmount } from '#shared/domain/pod-resources.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import type { Quota } from '#shared/schema/liqo/quota.ts';
@@ -54,7 +56,7 @@ export function storageLimits(quotas: readonly Quota[]): Amounts {
   const [first, ...others] = quotas.map(({ spec }) => amountsOf(spec.resources));
   return Object.fromEntries(
     Object.entries(first ?? {}).flatMap(([name, amount]) => {
-      const more = others.map((one) => one[name]);
+      const more = others.map((one) => ownMember(one, name));
       return more.every((one) => one !== undefined)
         ? [[name, more.reduce<bigint>((a, b) => a + (b ?? 0n), amount)]]
         : [];
@@ -75,8 +77,8 @@ export function fitsStorage(quotas: readonly Quota[], demand: Amounts, used: Amo
   }
   const limits = storageLimits(quotas);
   const problems = Object.entries(demand).flatMap(([name, asked]) => {
-    const limit = limits[name];
-    const taken = used[name] ?? 0n;
+    const limit = ownMember(limits, name);
+    const taken = ownMember(used, name) ?? 0n;
     if (limit === undefined || asked + taken <= limit) return [];
     const show = (amount: bigint): string => showAmount(name, amount);
     return [`${name}: asked ${show(asked)}, used ${show(taken)} of ${show(limit)}`];
