@@ -138,7 +138,7 @@ export const fits = ({ by, atMost }: Addition, sum: number): boolean =>
   by <= 0 || atMost === undefined || sum <= atMost;
 
 export const maxOps = 100;
-export const maxKeys = 200;
+const maxKeys = 200;
 export const maxValueBytes = 400 * 1024;
 
 const keyPattern = /^[\x20-\x7e]{1,1024}$/;
