@@ -18,6 +18,8 @@ const politePerSecond = 5;
 const sampleMs = 5_000;
 /** Longer than any deadline of a connection (docs/broker.md), so that as many end as begin. */
 const settledAfterMs = 120_000;
+/** Seconds. */
+const shortest = 180;
 
 interface Options {
   readonly root: string;
@@ -103,8 +105,9 @@ const kinds: Readonly<Record<string, Client>> = {
   },
 };
 
-export const run = ({ root, seconds = 600, log }: Options): Promise<BenchResult> =>
-  withBroker(root, 16, async (broker) => {
+export function run({ root, seconds = 600, log }: Options): Promise<BenchResult> {
+  if (seconds < shortest) throw new Error(`--seconds is ${seconds}; a slope needs ${shortest} or more`);
+  return withBroker(root, 16, async (broker) => {
     const { hostname, port } = new URL(broker.url);
     const target: Target = { host: hostname, port: Number(port), ca: broker.ca, key: await tenantKey(broker) };
     const polite = (forSeconds: number) =>
@@ -172,6 +175,7 @@ export const run = ({ root, seconds = 600, log }: Options): Promise<BenchResult>
       machine: thisMachine(root),
     };
   });
+}
 
 async function tenantKey({ ask, operatorKey }: LocalBroker): Promise<string> {
   const body = { name: 'slow', limits: { requestsPerMinute: 1_000_000 } };
