@@ -105,6 +105,12 @@ export const unseenRights: readonly UnseenRights[] = [
   },
   {
     role: 'isthmus-agent',
+    rights: ['get authentication.liqo.io/renews'],
+    reason: 'a copy of a Renew at the provider whose original went while no agent ran',
+    mayBeUsed: true,
+  },
+  {
+    role: 'isthmus-agent',
     rights: ['delete offloading.liqo.io/shadowpods'],
     reason: 'a consumer that is told to drain and does not take its ShadowPods back before the deadline',
     mayBeUsed: true,
