@@ -1,8 +1,7 @@
 /** The roles that an installation gives to the agent, the process of a node, gateways and guests, and the accounts whose requests use them. */
 import { objectsOfAgent } from '#cli/install/manifests.ts';
 import { agentAccount } from '#shared/domain/agent-roles.ts';
-import type { ClusterRole } from '#shared/domain/core-kinds.ts';
-import type { ClusterRoleBinding } from '#shared/domain/kube-object.ts';
+import type { ClusterRole, ClusterRoleBinding } from '#shared/domain/core-kinds.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { fabricName } from '#shared/domain/network-keys.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
