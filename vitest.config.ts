@@ -29,8 +29,6 @@ const examples = ['test/system/examples/**/*.real.test.ts'];
 const system = [
   'test/system/{whole-clusters,network,brokerless,storage,chart}/*.real.test.ts',
   'test/system/api-proxy/in-band.real.test.ts',
-  'test/system/console/five-minutes.real.test.ts',
-  'test/testbed/**/*.real.test.ts',
 ];
 
 /**

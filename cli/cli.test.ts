@@ -300,7 +300,7 @@ describe('killing the broker at any moment', () => {
     const again = await cli('unpeer pavia lucca --wait -o json');
     expect(JSON.parse(again.out)).toMatchObject({ event: 'done', phase: 'Gone' });
     const local = await cli('unpeer pavia lucca --wait -o json --force --kubeconfig none');
-    expect([local.code, local.err]).toEqual([2, expect.stringContaining('--kubeconfig asks none')]);
+    expect([local.code, local.err]).toEqual([2, expect.stringContaining('--force --kubeconfig asks none')]);
   }, 90_000);
 });
 

@@ -5,6 +5,7 @@ import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { orUndefined, readCluster } from '#cli/install/cluster-state.ts';
 import { leftText, ownObjects, printed } from '#cli/install/own-objects.ts';
 import { removeIsthmus } from '#cli/install/remove.ts';
+import { departureNotice } from '#cli/offload/kept-data.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during } from '#cli/output/progress.ts';
 import { arrow } from '#cli/peerings/follow.ts';
@@ -60,6 +61,7 @@ async function leave(io: CliIo, name: string, options: LeaveOptions): Promise<vo
         detail: { remedy: 'unpeer first with `isthmus unpeer CONSUMER PROVIDER --wait`, or use --force' },
       });
     }
+    if (kube) io.stderr.write(await departureNotice(kube));
     if (options.dryRun) return;
     for (const peering of open) await end(io, broker, peering, timeoutMsOf(options));
     const left = await during(progress, 'broker', () => forget(broker, name, options.force === true));

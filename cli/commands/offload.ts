@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Command, Option } from 'commander';
 import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/cluster/poll.ts';
-import { keptNotice, remoteVolumes } from '#cli/offload/remote-volumes.ts';
+import { keptNotice, remoteVolumes } from '#cli/offload/kept-data.ts';
 import { clusterSelector } from '#cli/offload/selector.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { printObject } from '#cli/output/print.ts';

@@ -1,11 +1,13 @@
 /** isthmus peer, isthmus unpeer. */
 import { Command } from 'commander';
 import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
+import { openCluster } from '#cli/cluster/open.ts';
+import { peeringNotice } from '#cli/offload/kept-data.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { printObject } from '#cli/output/print.ts';
 import { createProgress } from '#cli/output/progress.ts';
 import { arrow, followPeering, mustFindPeering } from '#cli/peerings/follow.ts';
-import { forceUnpeer } from '#cli/peerings/force-unpeer.ts';
+import { forceUnpeer, sideOf } from '#cli/peerings/force-unpeer.ts';
 import { createWaitEvents, type WaitEvents } from '#cli/peerings/wait-events.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Peering } from '#shared/schema/api/resources.ts';
@@ -187,9 +189,12 @@ export const unpeerCommand = (io: CliIo): Command =>
     .option('--wait', 'wait until nothing is left, showing what happens')
     .addOption(waitEventsOption())
     .option('--force', 'do not wait for a side that is gone for ever; refused while both answer')
-    .option('--kubeconfig <file>', 'with --force, for a peering without a broker: the side that is left')
+    .option(
+      '--kubeconfig <file>',
+      'of one side: names the claims whose data is kept; with --force, of the side that is left, for a peering without a broker',
+    )
     .addOption(contextOption())
-    .option('--yes', 'with --kubeconfig: you know that the other side is gone, even if the link still answers')
+    .option('--yes', 'with --force --kubeconfig: you know that the other side is gone, even if the link still answers')
     .addOption(timeoutOption('2m'))
     .addHelpText(
       'after',
@@ -197,10 +202,11 @@ export const unpeerCommand = (io: CliIo): Command =>
 The end always comes: a side that is unreachable is cleaned by its agent when it is back. Unpeering twice does no harm.
 
 With --force the side that is left stops waiting for the other, after two looks that found it gone, and the command says what stays behind
-there. With --kubeconfig only that cluster is asked, for every peering that no broker made.
+there. With --force and --kubeconfig only that cluster is asked, for every peering that no broker made.
 
 Examples:
   isthmus unpeer rome milan --wait
+  isthmus unpeer rome milan --kubeconfig rome.kubeconfig           names the claims whose data milan keeps
   isthmus unpeer rome milan --force                                milan is gone, the broker knows it
   isthmus unpeer rome milan --force --kubeconfig rome.kubeconfig   milan is gone, there is no broker`,
     )
@@ -216,25 +222,34 @@ interface UnpeerOptions {
   readonly output?: 'json';
 }
 
+/** By the cluster itself: the broker does not know of claims. */
+async function noticeBy(
+  io: CliIo,
+  kubeconfig: string,
+  context: string | undefined,
+  consumer: string,
+  provider: string,
+): Promise<string> {
+  const kube = await openCluster({ kubeconfig, ...(context !== undefined && { context }) }, io);
+  const notice = await peeringNotice(kube, await sideOf(kube, consumer, provider), { consumer, provider });
+  return notice || `no claim of ${consumer} has data at ${provider}\n`;
+}
+
 async function unpeer(io: CliIo, consumer: string, provider: string, options: UnpeerOptions): Promise<void> {
   const { force = false, kubeconfig, context, yes = false } = options;
   const events = wantsEvents(options);
-  if (kubeconfig !== undefined && events) {
-    throw new AppError('fields_conflict', '--output prints what a broker tells, and --kubeconfig asks none', {
-      detail: { field: 'output', value: 'json', remedy: 'leave --output out' },
-    });
-  }
   if (kubeconfig !== undefined && force) {
+    if (events)
+      throw new AppError('fields_conflict', '--output prints what a broker tells, and --force --kubeconfig asks none', {
+        detail: { field: 'output', value: 'json', remedy: 'leave --output out' },
+      });
     await announceCluster(io, { kubeconfig, context }, kubeconfig);
     const target = { kubeconfig, ...(context !== undefined && { context }), yes };
     return forceUnpeer(io, consumer, provider, { ...target, timeoutMs: timeoutMsOf(options) });
   }
-  if (kubeconfig !== undefined || yes) {
-    throw new AppError('fields_conflict', '--kubeconfig and --yes go with --force', {
-      detail: {
-        remedy:
-          'end a peering without a broker the way it was made: delete its manifests on both sides, or `liqoctl unpeer`',
-      },
+  if (yes) {
+    throw new AppError('fields_conflict', '--yes goes with --force and --kubeconfig', {
+      detail: { field: 'yes', value: 'true', remedy: 'leave --yes out, or add what it goes with' },
     });
   }
   const broker = await openBroker(io);
@@ -246,7 +261,9 @@ async function unpeer(io: CliIo, consumer: string, provider: string, options: Un
       return;
     }
     io.stderr.write(
-      `data of claims of ${consumer} at ${provider} is kept there: \`isthmus volume list\` in ${provider}\n`,
+      kubeconfig === undefined
+        ? `data of claims of ${consumer} at ${provider} is kept there: \`isthmus volume list\` in ${provider}; --kubeconfig of either names them\n`
+        : await noticeBy(io, kubeconfig, context, consumer, provider),
     );
     const ending = await broker.api.deletePeering({
       path: { peering: found.id },

@@ -5,6 +5,7 @@ import { readCluster } from '#cli/install/cluster-state.ts';
 import { isKept, leftText, ownObjects, printed } from '#cli/install/own-objects.ts';
 import { remainingPeerings } from '#cli/install/remaining-peerings.ts';
 import { removeIsthmus } from '#cli/install/remove.ts';
+import { departureNotice } from '#cli/offload/kept-data.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during } from '#cli/output/progress.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
@@ -52,6 +53,7 @@ export async function uninstall(io: CliIo, kube: KubeClient, options: UninstallO
     });
   }
   await during(progress, 'peerings', () => refuseWhilePeered(io, kube));
+  io.stderr.write(await departureNotice(kube));
   if (options.dryRun) return;
   const kept = await removeIsthmus(io, progress, kube, { purge, timeoutMs: timeoutMsOf(options) });
   io.stdout.write(`Isthmus is removed from cluster ${clusterId ?? kube.server}\n${leftText(kept)}`);

@@ -32,7 +32,14 @@ import {
 import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { isthmusLabel, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { nodeProcessLabel } from '#shared/domain/network-keys.ts';
-import { provisionedBy, storageNamespace, virtualProvisioner, volumeFinalizer } from '#shared/domain/storage-keys.ts';
+import {
+  moveFinalizer,
+  provisionedBy,
+  storageAnnotation,
+  storageNamespace,
+  virtualProvisioner,
+  volumeFinalizer,
+} from '#shared/domain/storage-keys.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { crdName } from '#shared/schema/crd.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
@@ -114,6 +121,7 @@ export async function ownObjects(io: CliIo, kube: KubeClient, purge: boolean): P
     ...(await contents(kube)).map(remove),
     ...(await ofStorage(kube)),
     ...(await ourVolumes(kube)),
+    ...(await movingClaims(kube)),
     ...(await ourNamespaces(kube, onlyWithPurge)),
     ...(await ourCrds(kube)).map((crd) => onlyWithPurge(customResourceDefinitions, crd)),
   ];
@@ -146,7 +154,10 @@ const isDecided = (peer: KubeObject): boolean =>
 async function marked(kube: KubeClient, purge: boolean): Promise<OwnObject[]> {
   const virtual = await kube.list<KubeObject>(nodes, `${label.type}=${virtualNodeType}`);
   const served = await kube.list<KubeObject>(nodes, nodeProcessLabel);
-  const gated = await kube.list<KubeObject>(pods, isthmusLabel.gated);
+  const gated = [
+    ...(await kube.list<KubeObject>(pods, isthmusLabel.gated)),
+    ...(await kube.list<KubeObject>(pods, isthmusLabel.waitsForMove)),
+  ];
   const offloaded = new Set((await kube.list(namespaceOffloadings)).map(({ metadata }) => metadata.namespace));
   const labelled = await kube.list<KubeObject>(namespaces, `${label.schedulingEnabled}=true`);
   return [
@@ -218,6 +229,17 @@ async function ourVolumes(kube: KubeClient): Promise<OwnObject[]> {
         ? { type: persistentVolumes, object, fate: 'unmark', note: `finalizer ${volumeFinalizer}` }
         : { type: persistentVolumes, object, fate: 'keep', note: `the volume of claim ${namespace}/${name}` };
     });
+}
+
+/** Whose move is under way. */
+async function movingClaims(kube: KubeClient): Promise<OwnObject[]> {
+  const all = await kube.list<KubeObject>(persistentVolumeClaims);
+  return all
+    .filter(
+      ({ metadata }) =>
+        metadata.finalizers?.includes(moveFinalizer) || metadata.annotations?.[storageAnnotation.moving] !== undefined,
+    )
+    .map((object) => ({ type: persistentVolumeClaims, object, fate: 'unmark', note: 'the marks of its move' }));
 }
 
 async function ourNamespaces(

@@ -202,6 +202,30 @@ describe('taking Isthmus out', () => {
     expect(find(persistentVolumes, { name: 'pvc-2' })?.metadata.finalizers).toEqual([protection, ours]);
   });
 
+  test('ends the wait of pods for a volume that moves, and lets its claim go', async () => {
+    const gates = [{ name: 'example.com/quota' }, { name: 'isthmus.dev/volume-move' }];
+    const labels = { app: 'db', 'isthmus.dev/waiting-for-volume-move': 'true' };
+    const { kube, find } = clusterOf([
+      [pods, { namespace: 'shop', name: 'db-0', labels }, { spec: { schedulingGates: gates } }],
+      [
+        persistentVolumeClaims,
+        {
+          namespace: 'shop',
+          name: 'data-db-0',
+          annotations: { 'isthmus.dev/volume-move': 'm', team: 'a' },
+          finalizers: ['kubernetes.io/pvc-protection', 'isthmus.dev/volume-move'],
+        },
+      ],
+      [persistentVolumeClaims, { namespace: 'shop', name: 'other', finalizers: ['kubernetes.io/pvc-protection'] }],
+    ]);
+    expect(await remove(kube, false)).toEqual([]);
+    const pod = find(pods, { namespace: 'shop', name: 'db-0' });
+    expect([pod?.metadata.labels, pod?.spec]).toEqual([{ app: 'db' }, { schedulingGates: gates.slice(0, 1) }]);
+    const { annotations, finalizers } =
+      find(persistentVolumeClaims, { namespace: 'shop', name: 'data-db-0' })?.metadata ?? {};
+    expect([annotations, finalizers]).toEqual([{ team: 'a' }, ['kubernetes.io/pvc-protection']]);
+  });
+
   test('leaves no finalizer of ours that would hold what is kept for ever', async () => {
     const { kube, find } = peered();
     await remove(kube, false);

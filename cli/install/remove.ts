@@ -10,6 +10,7 @@ import {
   customResourceDefinitions,
   namespaces,
   nodes,
+  persistentVolumeClaims,
   persistentVolumes,
   pods,
   secrets,
@@ -17,7 +18,7 @@ import {
 import { type KubeObject, type Pod, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { finalizer, isthmusLabel, label, offloadingGate, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { nodeProcessLabel } from '#shared/domain/network-keys.ts';
-import { volumeFinalizer } from '#shared/domain/storage-keys.ts';
+import { moveFinalizer, moveGate, storageAnnotation, volumeFinalizer } from '#shared/domain/storage-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { pastWebhooks } from './apply.ts';
@@ -121,6 +122,8 @@ async function removeObjects(io: CliIo, kube: KubeClient, all: readonly OwnObjec
   await remove(going.filter(isSystemNamespace));
 }
 
+const ourGates: ReadonlySet<string> = new Set([offloadingGate, moveGate]);
+
 /** Our marks, which are taken off objects of other owners. */
 function unmarking({ type, object }: OwnObject): unknown {
   if (type.plural === nodes.plural) return { metadata: { labels: { [nodeProcessLabel]: null } } };
@@ -129,11 +132,19 @@ function unmarking({ type, object }: OwnObject): unknown {
     const { resourceVersion, finalizers = [] } = object.metadata;
     return { metadata: { resourceVersion, finalizers: finalizers.filter((name) => name !== volumeFinalizer) } };
   }
+  if (type.plural === persistentVolumeClaims.plural) {
+    const { resourceVersion, finalizers = [] } = object.metadata;
+    const others = finalizers.filter((name) => name !== moveFinalizer);
+    return { metadata: { resourceVersion, finalizers: others, annotations: { [storageAnnotation.moving]: null } } };
+  }
   if (type.plural !== pods.plural) throw new TypeError(`no mark is known of kind ${type.kind}`);
   const { metadata, spec } = object as Pod;
   return {
-    metadata: { resourceVersion: metadata.resourceVersion, labels: { [isthmusLabel.gated]: null } },
-    spec: { schedulingGates: (spec?.schedulingGates ?? []).filter(({ name }) => name !== offloadingGate) },
+    metadata: {
+      resourceVersion: metadata.resourceVersion,
+      labels: { [isthmusLabel.gated]: null, [isthmusLabel.waitsForMove]: null },
+    },
+    spec: { schedulingGates: (spec?.schedulingGates ?? []).filter(({ name }) => !ourGates.has(name)) },
   };
 }
 

@@ -3,7 +3,7 @@ import type { KubeClient } from '#cli/cluster/open.ts';
 import { openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/cluster/poll.ts';
 import { retryAll } from '#cli/cluster/retry.ts';
-import { keptNotice, remoteVolumes } from '#cli/offload/remote-volumes.ts';
+import { peeringNotice } from '#cli/offload/kept-data.ts';
 import { elapsed } from '#cli/output/duration.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during, type Step } from '#cli/output/progress.ts';
@@ -37,14 +37,7 @@ interface Side {
 export async function forceUnpeer(io: CliIo, consumer: string, provider: string, target: ForceTarget): Promise<void> {
   const progress = createProgress(io);
   const kube = retryAll(io, await openCluster(target, io));
-  const self = (await kube.get(configMaps, { namespace: systemNamespace, name: clusterIdConfigMap }))?.data?.CLUSTER_ID;
-  if (self !== consumer && self !== provider) {
-    throw new AppError(
-      'invalid_input',
-      `the kubeconfig is that of ${self === undefined ? 'a cluster without Isthmus' : `cluster ${self}`}; accepted is that of ${consumer} or ${provider}`,
-      { detail: { field: 'kubeconfig', value: self ?? '', accepted: [consumer, provider] } },
-    );
-  }
+  const self = await sideOf(kube, consumer, provider);
   const side: Side = { kube, self, peer: self === consumer ? provider : consumer };
   const foreign = await foreignOf(side);
   if (foreign === undefined) {
@@ -55,7 +48,7 @@ export async function forceUnpeer(io: CliIo, consumer: string, provider: string,
   await refuseBrokers(side, consumer, provider);
   await during(progress, `evidence that ${side.peer} is gone`, (step) => mustBeGone(io, side, target, step));
   const shared = await sharedWith(side, foreign);
-  if (self === consumer) io.stderr.write(keptNotice(await remoteVolumes(kube, ({ at }) => at.provider === provider)));
+  io.stderr.write(await peeringNotice(kube, self, { consumer, provider }));
   const dead = { metadata: { annotations: { [annotation.permanentlyUnreachable]: 'true' } } };
   await kube.mergePatch(foreignClusters, { name: foreign.metadata.name }, dead);
   await during(progress, `removing what ${self} shares with ${side.peer}`, (step) =>
@@ -68,6 +61,17 @@ export async function forceUnpeer(io: CliIo, consumer: string, provider: string,
   for (const what of left) io.stderr.write(`  ${what}\n`);
   io.stderr.write(
     `should ${side.peer} come back, free it too: isthmus unpeer ${consumer} ${provider} --force --yes --kubeconfig FILE-OF-${side.peer.toUpperCase()}\n`,
+  );
+}
+
+/** Which of both the cluster is; `invalid_input`: neither. */
+export async function sideOf(kube: KubeClient, consumer: string, provider: string): Promise<string> {
+  const self = (await kube.get(configMaps, { namespace: systemNamespace, name: clusterIdConfigMap }))?.data?.CLUSTER_ID;
+  if (self === consumer || self === provider) return self;
+  throw new AppError(
+    'invalid_input',
+    `the kubeconfig is that of ${self === undefined ? 'a cluster without Isthmus' : `cluster ${self}`}; accepted is that of ${consumer} or ${provider}`,
+    { detail: { field: 'kubeconfig', value: self ?? '', accepted: [consumer, provider] } },
   );
 }
 

@@ -19,7 +19,7 @@ import { openApiJson, openApiPath } from './open-api.ts';
 /** Path in the repository to content. */
 export type Tree = ReadonlyMap<string, string>;
 
-const repository = path.resolve(import.meta.dirname, '../..');
+const repository = process.env.ISTHMUS_ROOT ?? path.resolve(import.meta.dirname, '../..');
 
 export function generatedTree(): Tree {
   const openApi = openApiJson();

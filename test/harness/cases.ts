@@ -17,6 +17,7 @@ export const filesWithCases = [
   'functions/api/isolation.test.ts',
   'scripts/agent-kit/kit.real.test.ts',
   'scripts/gen/chart/templates.real.test.ts',
+  'test/contract/openapi-conformance.real.test.ts',
   'test/orderings/hostile-answers.test.ts',
   'test/orderings/hostile-bytes.test.ts',
   'test/orderings/hostile-reviews.test.ts',

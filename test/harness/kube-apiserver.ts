@@ -49,6 +49,10 @@ export interface TestApiServer extends ApiServer {
   start(): Promise<void>;
   /** Replaces kube-controller-manager, if one runs, by one with these flags besides ours. */
   restartControllerManager(flags: readonly string[]): Promise<void>;
+  /** Ends kube-controller-manager and stops the others with SIGSTOP: an idle server takes 2.7 % of a processor. It answers nothing until `resume()`. */
+  pause(): Promise<void>;
+  /** Without kube-controller-manager: see `restartControllerManager`. */
+  resume(): void;
 }
 
 type Component = 'etcd' | 'kube-apiserver' | 'kube-controller-manager';
@@ -105,6 +109,10 @@ class Processes {
     clearTimeout(impatience);
   }
 
+  signal(component: Component, signal: 'SIGSTOP' | 'SIGCONT'): void {
+    if (this.isRunning(component)) this.#children.get(component)?.kill(signal);
+  }
+
   async whyDead(component: Component): Promise<string> {
     const log = await readFile(this.logFile(component), 'utf8').catch(() => '');
     return `${component} ended: ${log.trim().split('\n').slice(-8).join('\n')}`;
@@ -145,9 +153,12 @@ async function startOnce(options: ApiServerOptions, kubebox: string): Promise<Te
     if (options.controllerManager) await startControllerManager();
   };
   const startControllerManager = async (flags: readonly string[] = []): Promise<void> =>
-    // No client asks it anything, and another process could take a port before it listens.
-    processes.start('kube-controller-manager', controllerManagerArgs(plane, ['--secure-port=0', ...flags]));
+    processes.start('kube-controller-manager', controllerManagerArgs(plane, flags));
+  const resume = (): void => {
+    for (const component of ['etcd', 'kube-apiserver'] as const) processes.signal(component, 'SIGCONT');
+  };
   const stop = async (): Promise<void> => {
+    resume();
     await processes.end('kube-controller-manager', 'SIGKILL');
     await processes.end('kube-apiserver', 'SIGKILL');
     await processes.end('etcd', 'SIGTERM');
@@ -176,6 +187,11 @@ async function startOnce(options: ApiServerOptions, kubebox: string): Promise<Te
       await startControllerManager(flags);
     },
     kill: () => processes.end('kube-apiserver', 'SIGKILL'),
+    async pause() {
+      await processes.end('kube-controller-manager', 'SIGKILL');
+      for (const component of ['kube-apiserver', 'etcd'] as const) processes.signal(component, 'SIGSTOP');
+    },
+    resume,
   };
 }
 

@@ -178,7 +178,8 @@ export function controllerManagerArgs(plane: ControlPlane, extra: readonly strin
     `--service-cluster-ip-range=${plane.serviceCidr}`,
     ...(plane.podCidr === undefined ? [] : [`--cluster-cidr=${plane.podCidr}`, '--allocate-node-cidrs=true']),
     '--leader-elect=false',
-    '--bind-address=127.0.0.1',
+    // Nothing asks it; for a port it would make two RSA keys first, and servers of tests share one loopback.
+    '--secure-port=0',
     '--profiling=false',
     ...extra,
   ];
@@ -194,7 +195,8 @@ export function schedulerArgs(plane: ControlPlane, extra: readonly string[] = []
     '--kube-api-qps=300',
     '--kube-api-burst=600',
     '--leader-elect=false',
-    '--bind-address=127.0.0.1',
+    // Nothing asks it, and for a port it would make two RSA keys first.
+    '--secure-port=0',
     '--profiling=false',
     ...extra,
   ];

@@ -2,13 +2,13 @@
  * Entry of the pods that move a volume: `serve` sends it, `live HOST [BYTES-PER-SECOND]` and `final HOST [BYTES-PER-SECOND]` fetch it from there, `dial HOST COMMAND` is what rsync calls
  * as its remote shell. Its environment is for tests: in pods everything is where it is expected.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { type MoverResult, type PullDeps, pullFinal, pullLive } from './pull.ts';
-import { dial, greet, type Identity, moverPort, serveVolume } from './transport.ts';
+import { dial, greet, type Identity, moverDevice, moverPort, serveVolume } from './transport.ts';
 
 const env = process.env;
-const data = env.ISTHMUS_MOVER_DATA ?? '/data/';
+const data = env.ISTHMUS_MOVER_DATA ?? (existsSync(moverDevice) ? moverDevice : '/data/');
 const port = Number(env.ISTHMUS_MOVER_PORT ?? moverPort);
 const rsync = env.ISTHMUS_MOVER_RSYNC ?? 'rsync';
 const terminationLog = env.ISTHMUS_MOVER_RESULT ?? '/dev/termination-log';
@@ -27,6 +27,7 @@ const deps = (): PullDeps => ({
     host,
     from: env.ISTHMUS_MOVER_SOURCE ?? data,
     to: data,
+    isDevice: statSync(data).isBlockDevice(),
     bytesPerSecond: command[0] === undefined ? undefined : Number(command[0]),
   },
   rsync,
@@ -43,7 +44,7 @@ function finish(result: MoverResult): void {
 for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => process.exit(0));
 switch (role) {
   case 'serve':
-    await serveVolume(identity(), { port, folder: data, rsync });
+    await serveVolume(identity(), { port, source: data, rsync });
     break;
   case 'live':
     finish(await pullLive(deps()));

@@ -18,7 +18,7 @@ import {
 } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { issueServingCertificate } from '#agent/pki/webhook-certificate.ts';
 import { bundleAgent } from '#scripts/image/bundle.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
@@ -31,6 +31,8 @@ const at = (...parts: readonly string[]): string => path.join(root, ...parts);
 const port = 18_730;
 const children: ChildProcess[] = [];
 let program = '';
+/** Block devices in the place of folders, by the folder's name. */
+const devices = new Map<string, string>();
 let environment: Readonly<Record<string, string>> = {};
 
 beforeAll(async () => {
@@ -75,15 +77,22 @@ afterAll(() => {
   rmSync(root, { recursive: true, force: true });
 });
 
-function mover(keys: string, data: string, ...args: readonly string[]): ChildProcess {
+interface Mover {
+  readonly keys: string;
+  readonly rsync?: string;
+}
+
+function mover(given: string | Mover, data: string, ...args: readonly string[]): ChildProcess {
+  const { keys, rsync }: Mover = typeof given === 'string' ? { keys: given } : given;
   const child = spawn(process.execPath, [program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env.PATH,
       ...environment,
+      ...(rsync !== undefined && { ISTHMUS_MOVER_RSYNC: rsync }),
       ISTHMUS_MOVER_KEYS: at(keys),
-      ISTHMUS_MOVER_DATA: `${at(data)}/`,
-      ISTHMUS_MOVER_SOURCE: `${at('from')}/`,
+      ISTHMUS_MOVER_DATA: devices.get(data) ?? `${at(data)}/`,
+      ISTHMUS_MOVER_SOURCE: devices.get('from') ?? `${at('from')}/`,
       ISTHMUS_MOVER_RESULT: at('result'),
     },
   });
@@ -137,6 +146,61 @@ test('a byte that differs although size and time are equal is found', async () =
   serve();
   expect(await ended(mover('fetch', 'to', 'final', '127.0.0.1'))).toBe(1);
   expect(result()).toMatchObject({ ok: false, error: expect.stringMatching(/both sides differ.*file/) });
+});
+
+describe('of a block device', () => {
+  const bytesOf = (name: string): Buffer => readFileSync(devices.get(name) ?? '').subarray(0, size);
+  // Its last block is shorter than the one that the larger device has there.
+  const size = 32 * 1_048_576 + 4_096;
+  beforeEach(() => {
+    for (const [name, bytes] of Object.entries({ from: size, to: 48 * 1_048_576 })) {
+      execFileSync('truncate', ['-s', String(bytes), at(`${name}.img`)]);
+      const device = execFileSync('losetup', ['--find', '--show', at(`${name}.img`)], { encoding: 'utf8' });
+      devices.set(name, device.trim());
+    }
+    fill(devices.get('from') ?? '', 20);
+  });
+  afterEach(() => {
+    for (const device of devices.values()) execFileSync('losetup', ['--detach', device]);
+    devices.clear();
+    for (const name of ['from', 'to']) rmSync(at(`${name}.img`));
+  });
+
+  test('a larger one gets every byte, and later only what was changed', async () => {
+    serve();
+    expect(await ended(mover('fetch', 'to', 'live', '127.0.0.1'))).toBe(0);
+    const handle = openSync(devices.get('from') ?? '', 'r+');
+    writeSync(handle, 'written meanwhile', 5_000_000);
+    closeSync(handle);
+    expect(await ended(mover('fetch', 'to', 'final', '127.0.0.1'))).toBe(0);
+    expect(result()).toEqual({ ok: true, verified: { files: 1, bytes: size } });
+    expect(bytesOf('to').equals(bytesOf('from'))).toBe(true);
+  });
+
+  test('a smaller one is said to have no room', async () => {
+    [devices.get('from'), devices.get('to')].forEach(
+      (device, i) => void devices.set(i === 0 ? 'to' : 'from', device ?? ''),
+    );
+    fill(devices.get('from') ?? '', 48);
+    serve();
+    expect(await ended(mover('fetch', 'to', 'final', '127.0.0.1'))).toBe(1);
+    expect(result()).toMatchObject({ ok: false, error: expect.stringMatching(/No space left on device/) });
+  });
+
+  test('one that is written to during the last pass is found to differ', async () => {
+    serve();
+    // Measured, copied, measured again: before the fourth call what was copied is no longer what is there.
+    const late = `printf late | dd of=${devices.get('from')} bs=1 seek=1000 conv=notrunc status=none`;
+    const calls = at('calls');
+    const script = `#!/bin/sh\necho >> ${calls}\n[ $(wc -l < ${calls}) = 4 ] && ${late}\nexec ${environment.ISTHMUS_MOVER_RSYNC} "$@"\n`;
+    writeFileSync(at('rsync'), script, { mode: 0o755 });
+    const fetching = mover({ keys: 'fetch', rsync: at('rsync') }, 'to', 'final', '127.0.0.1');
+    expect(await ended(fetching)).toBe(1);
+    expect(result()).toMatchObject({
+      ok: false,
+      error: expect.stringMatching(/both sides differ.*bytes of the device/),
+    });
+  });
 });
 
 test('a limit is kept', async () => {

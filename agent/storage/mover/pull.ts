@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import type { Clock } from '#shared/ports/clock.ts';
 import {
+  alwaysSent,
   bytesDone,
   compareArgs,
   copyArgs,
@@ -98,6 +99,7 @@ async function reach({ clock, greet, way }: PullDeps): Promise<void> {
 interface Pass {
   readonly ended: Ended;
   readonly literalBytes: number;
+  readonly totalBytes: number;
 }
 
 async function pass(deps: PullDeps, number: number): Promise<Pass> {
@@ -120,7 +122,7 @@ async function pass(deps: PullDeps, number: number): Promise<Pass> {
   const stats = statsOf(ended.output);
   if (ended.code === 0) bytes = stats.transferredBytes;
   tell();
-  return { ended, literalBytes: stats.literalBytes };
+  return { ended, literalBytes: stats.literalBytes, totalBytes: stats.totalBytes };
 }
 
 /** While an application writes: passes until little is left. */
@@ -139,9 +141,7 @@ export function pullFinal(deps: PullDeps): Promise<MoverResult> {
   return asResult(async () => {
     const { ended } = await pass(deps, 1);
     if (ended.code !== 0) throw new Failed(lastLine(ended));
-    const compared = await insist(deps, compareArgs(deps.way));
-    if (compared.code !== 0) throw new Failed(lastLine(compared));
-    const differences = compared.output.split('\n').filter((line) => line.trim() !== '');
+    const differences = deps.way.isDevice ? await differencesOfDevices(deps) : await differencesOfFolders(deps);
     if (differences.length > 0)
       throw new Failed(
         `both sides differ after the last pass, so something still writes: ${differences.slice(0, shownDifferences).join('; ')}`,
@@ -149,6 +149,19 @@ export function pullFinal(deps: PullDeps): Promise<MoverResult> {
     const { files, totalBytes } = statsOf(ended.output);
     return { ok: true, verified: { files, bytes: totalBytes } };
   });
+}
+
+async function differencesOfFolders(deps: PullDeps): Promise<string[]> {
+  const compared = await insist(deps, compareArgs(deps.way));
+  if (compared.code !== 0) throw new Failed(lastLine(compared));
+  return compared.output.split('\n').filter((line) => line.trim() !== '');
+}
+
+/** By one more pass, in which rsync finds the checksum of every block equal, or sends the block. */
+async function differencesOfDevices(deps: PullDeps): Promise<string[]> {
+  const { ended, literalBytes, totalBytes } = await pass(deps, 2);
+  if (ended.code !== 0) throw new Failed(lastLine(ended));
+  return literalBytes === 0 || literalBytes === alwaysSent(totalBytes) ? [] : [`${literalBytes} bytes of the device`];
 }
 
 async function asResult(work: () => Promise<MoverResult>): Promise<MoverResult> {

@@ -1,12 +1,19 @@
 import { expect, test } from 'vitest';
 import { bytesDone, copyArgs, isSenderCommand, statsOf } from './rsync.ts';
 
-const way = { program: ['node', 'mover.mjs'], host: 'peer', from: '/data/', to: '/copy/' };
+const way = { program: ['node', 'mover.mjs'], host: 'peer', from: '/data/', to: '/copy/', isDevice: false };
 
 test('the copy comes from the folder of the peer, through this program', () => {
   const args = copyArgs(way);
   expect(args.slice(-3)).toEqual(['--rsh=node mover.mjs dial', 'peer:/data/', '/copy/']);
   expect(args).toEqual(expect.arrayContaining(['--inplace', '--numeric-ids', '--delete', '--partial', '--fsync']));
+});
+
+test('of a block device what is in it is copied, and neither its node nor its times', () => {
+  const args = copyArgs({ ...way, from: '/dev/volume', to: '/dev/volume', isDevice: true });
+  expect(args).toEqual(expect.arrayContaining(['--copy-devices', '--write-devices', '--ignore-times', '--inplace']));
+  expect(args).not.toContain('--delete');
+  expect(isSenderCommand(['rsync', '--server', '--sender', '-e.L', '.', '/dev/volume'], '/dev/volume')).toBe(true);
 });
 
 test('a limit is what rsync reads as KiB in a second', () => {

@@ -1,7 +1,8 @@
 /** How rsync is called to copy and to compare, and what it says. Pure. */
 
-/** Both folders end with a slash: what is in them is meant. */
+/** Both are folders that end with a slash, and what is in them is meant, or both are block devices. */
 export interface Way {
+  readonly isDevice: boolean;
   /** This program, which rsync calls as its remote shell. */
   readonly program: readonly string[];
   readonly host: string;
@@ -12,19 +13,28 @@ export interface Way {
   readonly bytesPerSecond?: number | undefined;
 }
 
-const options = [
-  // Owners, times, hard links, ACLs, extended attributes and holes.
-  '-aHAXS',
+const always = [
   '--numeric-ids',
-  '--delete',
-  // Of the file system, not of the application.
-  '--exclude=/lost+found',
   // An interrupted pass goes on where it was, and a later pass sends the changed blocks alone.
   '--inplace',
   '--no-whole-file',
-  '--no-inc-recursive',
   '--timeout=60',
 ] as const;
+const ofFolders = [
+  // Owners, times, hard links, ACLs, extended attributes and holes.
+  '-aHAXS',
+  '--delete',
+  // Of the file system, not of the application.
+  '--exclude=/lost+found',
+  '--no-inc-recursive',
+] as const;
+/** The most that rsync takes. Sizes of devices are multiples of it, so a larger one has the same blocks as the other up to where that ends. */
+const deviceBlock = 131_072;
+/** What is in them; their times say nothing. */
+const ofDevices = ['--copy-devices', '--write-devices', '--ignore-times', `--block-size=${deviceBlock}`] as const;
+/** What of a device is sent although it is equal: a last block that is shorter than the one that a larger device has there. */
+export const alwaysSent = (size: number): number => size % deviceBlock;
+const optionsOf = ({ isDevice }: Way): readonly string[] => [...always, ...(isDevice ? ofDevices : ofFolders)];
 
 /** The remote shell is handed the host, then the command for the other side. */
 const between = ({ program, host, from, to }: Way): readonly string[] => [
@@ -34,7 +44,7 @@ const between = ({ program, host, from, to }: Way): readonly string[] => [
 ];
 
 export const copyArgs = (way: Way): string[] => [
-  ...options,
+  ...optionsOf(way),
   ...(way.bytesPerSecond === undefined ? [] : [`--bwlimit=${Math.ceil(way.bytesPerSecond / 1_024)}`]),
   '--fsync',
   '--partial',
@@ -45,31 +55,31 @@ export const copyArgs = (way: Way): string[] => [
 
 /** What it would transfer, without doing it. */
 export const measureArgs = (way: Way): string[] => [
-  ...options,
+  ...optionsOf(way),
   '--dry-run',
   '--no-human-readable',
   '--info=stats2',
   ...between(way),
 ];
 
-/** Prints a line for each difference, found by the checksums of all files. */
+/** Of folders: prints a line for each difference, found by the checksums of all files. */
 export const compareArgs = (way: Way): string[] => [
-  ...options,
+  ...optionsOf(way),
   '--dry-run',
   '--checksum',
   '--itemize-changes',
   ...between(way),
 ];
 
-/** The one command that the side with the data runs: to send that folder. */
-export function isSenderCommand(command: readonly string[], folder: string): boolean {
+/** The one command that the side with the data runs: to send that folder or device. */
+export function isSenderCommand(command: readonly string[], source: string): boolean {
   const [name, server, sender, ...rest] = command;
   const flags = rest.slice(0, -2);
   return (
     name === 'rsync' &&
     server === '--server' &&
     sender === '--sender' &&
-    rest.slice(-2).join(' ') === `. ${folder}` &&
+    rest.slice(-2).join(' ') === `. ${source}` &&
     flags.every((flag) => flag.startsWith('-') && flag !== '--daemon')
   );
 }

@@ -6,11 +6,13 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { isSenderCommand } from './rsync.ts';
 
 export const moverPort = 8730;
+/** Where a pod has a volume of mode Block. */
+export const moverDevice = '/dev/volume';
 
 export interface Sending {
   readonly port: number;
-  /** Ends with a slash. */
-  readonly folder: string;
+  /** A folder, with a slash at its end, or a block device. */
+  readonly source: string;
   /** The program. */
   readonly rsync?: string;
 }
@@ -29,7 +31,7 @@ const isPeer = (socket: TLSSocket, peer: Buffer): boolean => socket.getPeerCerti
 const tlsOf = ({ certificate, privateKey }: Identity) =>
   ({ cert: certificate, key: privateKey, minVersion: 'TLSv1.3', allowHalfOpen: true }) as const;
 
-/** Sends the folder to the one peer. */
+/** Sends it to the one peer. */
 export function serveVolume(identity: Identity, sending: Sending): Promise<Server> {
   const peer = new X509Certificate(identity.peer).raw;
   // Certificates are compared, not verified: each is its own authority.
@@ -46,7 +48,7 @@ export function serveVolume(identity: Identity, sending: Sending): Promise<Serve
 }
 
 /** First a line of JSON with the command, then what goes to it. */
-function answer(socket: TLSSocket, { folder, rsync = 'rsync' }: Sending): void {
+function answer(socket: TLSSocket, { source, rsync = 'rsync' }: Sending): void {
   let head = Buffer.alloc(0);
   const read = (chunk: Buffer): void => {
     head = Buffer.concat([head, chunk]);
@@ -57,7 +59,7 @@ function answer(socket: TLSSocket, { folder, rsync = 'rsync' }: Sending): void {
     }
     socket.off('data', read);
     socket.pause();
-    const command = commandOf(head.subarray(0, end).toString('utf8'), folder);
+    const command = commandOf(head.subarray(0, end).toString('utf8'), source);
     if (command === undefined) return void socket.destroy();
     if (command.length === 0) return void socket.end();
     start(socket, rsync, command, head.subarray(end + 1));
@@ -66,11 +68,11 @@ function answer(socket: TLSSocket, { folder, rsync = 'rsync' }: Sending): void {
 }
 
 /** Empty: the caller only asks whether this mover is there. */
-function commandOf(line: string, folder: string): readonly string[] | undefined {
+function commandOf(line: string, source: string): readonly string[] | undefined {
   try {
     const command = JSON.parse(line) as unknown;
     if (!Array.isArray(command) || !command.every((part) => typeof part === 'string')) return undefined;
-    return command.length === 0 || isSenderCommand(command, folder) ? command : undefined;
+    return command.length === 0 || isSenderCommand(command, source) ? command : undefined;
   } catch {
     return undefined;
   }

@@ -27,6 +27,7 @@ import {
   settling,
   sinceMs,
   statusOf,
+  unreadyMs,
   wait,
 } from './progress.ts';
 import { aborting, discarding, keeping, switching } from './switching.ts';
@@ -83,7 +84,6 @@ function pending(facts: Facts, guarded: boolean): Step {
     from: {
       at: remoteOf(from)?.provider ?? localTarget,
       volume: from.metadata.name,
-      policy: from.spec?.persistentVolumeReclaimPolicy ?? 'Retain',
       node: nodeOf(claim),
     },
     to: { at: move.spec.target },
@@ -108,7 +108,6 @@ function staged(facts: Facts): Step | undefined {
       to: {
         at: status.to?.at ?? '',
         volume: to.metadata.name,
-        policy: to.spec?.persistentVolumeReclaimPolicy ?? 'Retain',
         node: status.to?.node ?? nodeOf(staging),
       },
     });
@@ -138,9 +137,12 @@ function preparing(facts: Facts): Step {
 function copying(facts: Facts): Step {
   const lost = lostClaim(facts);
   if (lost) return abort(facts, lost);
-  const step = equip(facts) ?? staged(facts) ?? sending(facts);
+  const step = silence(facts) ?? equip(facts) ?? staged(facts) ?? sending(facts);
   // A mover that copies says itself how long it waits for the other one.
-  if (step && (step.do !== 'wait' || podOf(facts, 'live') === undefined)) return step;
+  if (step && (step.do !== 'wait' || podOf(facts, 'live') === undefined))
+    return step.do === 'wait' && unreadyMs(facts, 'send') > prepareMs
+      ? abort(facts, `waited ${prepareMs / 60_000} minutes for ${step.on}`)
+      : step;
   return fetching(facts, 'live', (pod) => {
     if (statusOf(facts).to?.volume === undefined) return wait(`claim ${stagingName(facts.move)} to be Bound`);
     const passes = resultOf(pod)?.passes;
@@ -200,6 +202,8 @@ function finalCopy(facts: Facts): Step {
   if (grown) return grown;
   const isUsed = usersOf(facts.pods, move).length > 0 || (mountedBy !== 'unknown' && mountedBy.length > 0);
   if (isUsed) return enter(facts, 'Freezing');
+  const unheard = silence(facts);
+  if (unheard) return unheard;
   const step = equip(facts) ?? staged(facts) ?? sending(facts);
   if (step) {
     const pod = podOf(facts, 'send');
@@ -213,6 +217,17 @@ function finalCopy(facts: Facts): Step {
     if (statusOf(facts).to?.volume === undefined) return wait(`claim ${stagingName(move)} to be Bound`);
     return enter(facts, 'Switching', { verifiedFiles: verified.files, verifiedBytes: verified.bytes });
   });
+}
+
+/** How a pod ends at a cluster that does not answer is not heard. */
+function silence(facts: Facts): Step | undefined {
+  const { silentSince } = statusOf(facts);
+  if (facts.silent === undefined)
+    return silentSince === undefined ? undefined : changed(facts, { silentSince: undefined });
+  if (silentSince === undefined) return changed(facts, { silentSince: timestamp(facts.nowMs) });
+  return sinceMs(facts, silentSince) > freezeMs
+    ? abort(facts, `cluster ${facts.silent} has not answered for ${freezeMs / 60_000} minutes`)
+    : undefined;
 }
 
 function undoable(facts: Facts): Step {

@@ -26,7 +26,9 @@ export interface Facts {
   readonly progress: MoverProgress | undefined;
   /** Pods that have the volume that is left mounted where it is; asked from Freezing until the switch. `unknown`: that cluster does not answer. */
   readonly mountedBy: readonly string[] | 'unknown';
-  /** The real claim behind the volume that is gone to; asked during the switch. */
+  /** Which cluster that has one of the volumes does not answer; asked while it is copied. */
+  readonly silent: string | undefined;
+  /** The real claim behind the volume that is gone to; asked during the switch. Undefined: its cluster does not answer, or does not have it. */
   readonly real: PersistentVolumeClaim | undefined;
   /** That behind the volume that was left; asked when an undo is ordered. */
   readonly left: PersistentVolumeClaim | undefined;

@@ -7,7 +7,7 @@ import { moverLabel, storageAnnotation } from '#shared/domain/storage-keys.ts';
 import { localTarget, type VolumeMove, volumeMoves } from '#shared/schema/isthmus/volume-move.ts';
 import type { ServingCertificate } from '../../pki/webhook-certificate.ts';
 import { amountOf, requestOf, selectedNode } from '../model/claims.ts';
-import { moverPort } from '../mover/transport.ts';
+import { moverDevice, moverPort } from '../mover/transport.ts';
 
 type Claim = PersistentVolumeClaim;
 export type MoverRole = 'send' | 'live' | 'final';
@@ -119,6 +119,7 @@ export function moverPod(move: VolumeMove, role: MoverRole, { image, claim, at, 
   const name = moverName(move, role);
   const { bytesPerSecond } = move.spec;
   const limit = bytesPerSecond === undefined ? [] : [String(bytesPerSecond)];
+  const isBlock = noteFrom(move).spec.volumeMode === 'Block';
   const args = sends ? ['serve'] : [role, serviceName(move), ...limit];
   const term = {
     matchExpressions: [where(at)],
@@ -152,9 +153,10 @@ export function moverPod(move: VolumeMove, role: MoverRole, { image, claim, at, 
             readinessProbe: { tcpSocket: { port: moverPort }, periodSeconds: 1 },
           }),
           volumeMounts: [
-            { name: 'data', mountPath: '/data', ...(sends && { readOnly: true }) },
+            ...(isBlock ? [] : [{ name: 'data', mountPath: '/data', ...(sends && { readOnly: true }) }]),
             { name: 'tls', mountPath: '/tls', readOnly: true },
           ],
+          ...(isBlock && { volumeDevices: [{ name: 'data', devicePath: moverDevice }] }),
         },
       ],
       volumes: [

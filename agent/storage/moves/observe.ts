@@ -85,7 +85,8 @@ export function createObserver(deps: MoveDeps): Observe {
       service: service !== undefined,
       progress: phase === 'Copying' || phase === 'FinalCopy' ? await progressOf(move, pods, signal) : undefined,
       mountedBy: frozen.has(phase) && from ? await mounters(move, from, signal) : [],
-      real: phase === 'Switching' && to ? await realOf(to, signal) : undefined,
+      silent: phase === 'Copying' || phase === 'FinalCopy' ? await silentOf([from, to], signal) : undefined,
+      real: phase === 'Switching' && to ? await realIfAnswered(to, signal) : undefined,
       left:
         phase === 'Undoable' && orderOf({ move })?.startsWith('undo') && from ? await realOf(from, signal) : undefined,
     };
@@ -192,6 +193,31 @@ export function createObserver(deps: MoveDeps): Observe {
     } catch (error) {
       if (signal.aborted) throw error;
       return 'unknown';
+    }
+  }
+
+  async function realIfAnswered(to: PersistentVolume, signal: AbortSignal): Promise<Claim | undefined> {
+    const answer = await answerOf(to, signal);
+    return answer === 'none' ? undefined : answer;
+  }
+
+  async function silentOf(
+    volumes: readonly (PersistentVolume | undefined)[],
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    for (const one of volumes)
+      if (one !== undefined && (await answerOf(one, signal)) === 'none') return remoteOf(one)?.provider;
+    return undefined;
+  }
+
+  async function answerOf(to: PersistentVolume, signal: AbortSignal): Promise<Claim | undefined | 'none'> {
+    const at = remoteOf(to);
+    if (at && !providers.of(at.provider)) return 'none';
+    try {
+      return await realOf(to, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return 'none';
     }
   }
 

@@ -31,6 +31,7 @@ export const enter = (facts: Facts, phase: MovePhase, changes: Changes = {}): St
     message: undefined,
     attempts: undefined,
     failedPod: undefined,
+    silentSince: undefined,
     ...changes,
   });
 
@@ -77,14 +78,12 @@ export function abort(facts: Facts, why: string, changes: Changes = {}): Step {
 export const podOf = ({ pods, move }: Facts, role: MoverRole): Pod | undefined =>
   pods.find(({ metadata }) => metadata.name === moverName(move, role));
 
-/** Undefined: there is none of these. */
+/** It waits once the deletion of all is ordered. Undefined: there is none of these. */
 export function removePods(facts: Facts, roles: readonly MoverRole[]): Step | undefined {
-  for (const role of roles) {
-    const pod = podOf(facts, role);
-    if (pod?.metadata.deletionTimestamp !== undefined) return wait(`pod ${pod.metadata.name} to end`);
-    if (pod !== undefined) return { do: 'deletePod', pod };
-  }
-  return undefined;
+  const all = roles.map((role) => podOf(facts, role)).filter((pod) => pod !== undefined);
+  const pod = all.find(({ metadata }) => metadata.deletionTimestamp === undefined);
+  if (pod) return { do: 'deletePod', pod };
+  return all[0] && wait(`pod ${all[0].metadata.name} to end`);
 }
 
 export const equip = ({ keys, service }: Facts): Step | undefined =>
@@ -94,6 +93,14 @@ export const clear = ({ keys, service }: Facts): Step | undefined =>
 
 const isReady = ({ status }: Pod): boolean =>
   status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
+
+/** For how long that pod has not answered, or has been ending. */
+export function unreadyMs(facts: Facts, role: MoverRole): number {
+  const { metadata, status } = podOf(facts, role) ?? {};
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready') as { lastTransitionTime?: string } | undefined;
+  const from = metadata?.deletionTimestamp ?? ready?.lastTransitionTime ?? metadata?.creationTimestamp;
+  return from === undefined ? 0 : sinceMs(facts, from);
+}
 
 /** Undefined: it answers. */
 export function sending(facts: Facts, node?: string): Step | undefined {
@@ -194,7 +201,30 @@ export function isTaken({ claim, move }: Facts, { spec, status }: PersistentVolu
   return isOfMove && uid !== claim?.metadata.uid ? 'unsettled' : true;
 }
 
-export const setPolicy = (volume: PersistentVolume, policy: string): Step | undefined =>
-  volume.spec?.persistentVolumeReclaimPolicy === policy
-    ? undefined
-    : { do: 'patchVolume', volume, patch: { spec: { persistentVolumeReclaimPolicy: policy } } };
+/** With what is noted of it; a policy that a person sets meanwhile is theirs. */
+const policyPatch = (volume: PersistentVolume, policy: string, note: string | null): Step => ({
+  do: 'patchVolume',
+  volume,
+  patch: {
+    metadata: { annotations: { [storageAnnotation.policyAfterMove]: note } },
+    spec: { persistentVolumeReclaimPolicy: policy },
+  },
+});
+const policyOf = ({ spec }: PersistentVolume): string => spec?.persistentVolumeReclaimPolicy ?? 'Retain';
+const notedPolicy = ({ metadata }: PersistentVolume): string | undefined =>
+  metadata.annotations?.[storageAnnotation.policyAfterMove];
+
+/** For as long as no claim has it. Undefined: it is retained. */
+export const retain = (volume: PersistentVolume): Step | undefined =>
+  policyOf(volume) === 'Retain' ? undefined : policyPatch(volume, 'Retain', policyOf(volume));
+
+/** What becomes of the volume when no move is under way. */
+export const lastingPolicy = (volume: PersistentVolume): string => notedPolicy(volume) ?? policyOf(volume);
+
+/** Undefined: it has its own policy. */
+export const restorePolicy = (volume: PersistentVolume): Step | undefined =>
+  notedPolicy(volume) === undefined ? undefined : policyPatch(volume, lastingPolicy(volume), null);
+
+/** Its data goes as soon as no claim has it. Undefined: that is ordered. */
+export const giveUp = (volume: PersistentVolume): Step | undefined =>
+  policyOf(volume) === 'Delete' ? undefined : policyPatch(volume, 'Delete', null);

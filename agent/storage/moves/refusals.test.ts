@@ -81,11 +81,6 @@ test.each<{ readonly when: string; readonly but: Partial<Circumstances>; readonl
     says: /StorageClass liqo, whose volumes Isthmus does not make/,
   },
   {
-    when: 'it is a device',
-    but: { claims: [claim({ volumeMode: 'Block' })] },
-    says: /volumeMode Block: accepted is Filesystem/,
-  },
-  {
     when: 'it goes with its pod',
     but: { claims: [claim({}, { ownerReferences: [{ kind: 'Pod', name: 'p' }] })] },
     says: /goes with pod p/,

@@ -57,7 +57,6 @@ function ofClaim({ metadata, spec }: PersistentVolumeClaim, { volume }: Circumst
     return `claim ${name} has no volume yet: its first pod decides where it is made`;
   if (!isOurVolume(volume))
     return `claim ${name} is of StorageClass ${spec.storageClassName ?? '""'}, whose volumes Isthmus does not make: accepted are claims of classes with provisioner ${virtualProvisioner}`;
-  if (spec.volumeMode === 'Block') return `claim ${name} has volumeMode Block: accepted is Filesystem`;
   return undefined;
 }
 

@@ -12,35 +12,59 @@ import {
   abort,
   clear,
   enter,
+  giveUp,
   isHeld,
   isTaken,
+  lastingPolicy,
   oldClaim,
   release,
   removePods,
   reserve,
-  setPolicy,
+  restorePolicy,
+  retain,
   sinceMs,
   statusOf,
   thawPatch,
   wait,
 } from './progress.ts';
 
+/** How long each step of the switch, and of the end of a move, waits for the other side. */
+const patienceMs = 10 * 60_000;
+const isDeleted = ({ move }: Facts): boolean => move.metadata.deletionTimestamp !== undefined;
+const isLate = (facts: Facts): boolean => sinceMs(facts) > patienceMs;
+
 export function switching(facts: Facts): Step {
   const { claim, to, move } = facts;
   const old = oldClaim(facts);
-  const status = statusOf(facts);
-  const deleting = old?.metadata.deletionTimestamp !== undefined;
-  if (to === undefined)
-    return old !== undefined && !deleting
-      ? abort(facts, `volume ${status.to?.volume}, to which the claim was to go, is gone`)
-      : wait(
-          `volume ${status.to?.volume}: it is gone, and the claim is to get it; restore it or delete this VolumeMove`,
-        );
+  if (to === undefined) return withoutTarget(facts);
   if (old !== undefined) return leaving(facts);
   // Also of a claim that its StatefulSet has made again: the volume that is reserved for its name is what it gets.
   const reserved = claim?.spec?.volumeName === undefined ? reserveFor(facts) : undefined;
   if (reserved) return reserved;
   return claim === undefined ? { do: 'createClaim', claim: claimAgain(move, noteFrom(move), to) } : arriving(facts);
+}
+
+/** The volume that the claim was to get was deleted by a person. */
+function withoutTarget(facts: Facts): Step {
+  const { from } = facts;
+  const { from: left, to: lost, gaveUp } = statusOf(facts);
+  const old = oldClaim(facts);
+  const why = `volume ${lost?.volume}, to which the claim was to go, is gone`;
+  if (old !== undefined && old.metadata.deletionTimestamp === undefined) return abort(facts, why);
+  // The way back is to a volume that is whole; the copy need not be, when that way ends as well.
+  if (from !== undefined && gaveUp === undefined)
+    return enter(facts, 'Switching', { from: lost, to: left, gaveUp: why, message: why });
+  return isDeleted(facts)
+    ? ended(facts)
+    : wait(`volume ${lost?.volume}: it is gone; restore it, or delete this VolumeMove`);
+}
+
+/** The switch does not come to its end, and the VolumeMove is deleted: pods and claim are let go, and the volumes stay. */
+function ended(facts: Facts): Step {
+  const { claim } = facts;
+  const thaw = claim && thawPatch(claim);
+  if (claim && thaw) return { do: 'patchClaim', claim, patch: thaw };
+  return clear(facts) ?? enter(facts, 'Keeping');
 }
 
 const reserveFor = ({ to, move }: Facts): Step | undefined =>
@@ -51,7 +75,7 @@ function leaving(facts: Facts): Step {
   const old = oldClaim(facts);
   const status = statusOf(facts);
   if (old === undefined || to === undefined) return wait('');
-  const kept = (from && setPolicy(from, 'Retain')) ?? setPolicy(to, 'Retain');
+  const kept = (from && retain(from)) ?? retain(to);
   if (kept) return kept;
   if (old.metadata.deletionTimestamp === undefined) {
     // It has grown since it was noted.
@@ -63,7 +87,10 @@ function leaving(facts: Facts): Step {
   }
   if (status.gaveUp === undefined) {
     // Admitted before the claim said that it moves, and placed before it was deleted: what such a pod wrote has to be copied, too.
-    if (mountedBy === 'unknown') return wait(`cluster ${status.from?.at} to say that nothing has the volume mounted`);
+    if (mountedBy === 'unknown') {
+      const on = `cluster ${status.from?.at} to say that nothing has the volume mounted`;
+      return isLate(facts) ? abort(facts, `waited in vain for ${on}`) : wait(on);
+    }
     if (usersOf(facts.pods, facts.move).length > 0 || mountedBy.length > 0) return enter(facts, 'Freezing');
   }
   const removed = removePods(facts, ['final', 'live', 'send']);
@@ -73,7 +100,10 @@ function leaving(facts: Facts): Step {
   // The volume that it still has cannot be reserved.
   const reserved = status.gaveUp === undefined ? reserveFor(facts) : undefined;
   if (reserved) return reserved;
-  if (!isHeld(old)) return wait(`claim ${old.metadata.name} to go`);
+  if (!isHeld(old)) {
+    const { name, finalizers: others = [] } = old.metadata;
+    return wait(`claim ${name} to go${others.length > 0 ? `, which ${others.join(', ')} keeps` : ''}`);
+  }
   const finalizers = (old.metadata.finalizers ?? []).filter((one) => one !== moveFinalizer);
   return { do: 'patchClaim', claim: old, patch: { metadata: { finalizers } } };
 }
@@ -85,10 +115,12 @@ function arriving(facts: Facts): Step {
   if (claim === undefined || to === undefined) return wait('');
   const { uid = '', namespace = '', name } = claim.metadata;
   if (claim.spec?.volumeName !== to.metadata.name || claim.status?.phase !== 'Bound' || to.spec?.claimRef?.uid !== uid)
-    return wait(`claim ${name} to be bound to volume ${to.metadata.name}`);
-  if (real === undefined) return wait(`cluster ${status.to?.at} to say that it has the volume`);
-  const home = homeClaimOf(real.metadata.annotations);
-  if (home?.uid !== uid || home.name !== name || home.namespace !== namespace)
+    return isDeleted(facts) && isLate(facts)
+      ? ended(facts)
+      : wait(`claim ${name} to be bound to volume ${to.metadata.name}; to give that up, delete this VolumeMove`);
+  if (real === undefined && !isLate(facts)) return wait(`cluster ${status.to?.at} to say that it has the volume`);
+  const home = homeClaimOf(real?.metadata.annotations);
+  if (real !== undefined && (home?.uid !== uid || home.name !== name || home.namespace !== namespace))
     return {
       do: 'patchReal',
       claim: real,
@@ -98,19 +130,15 @@ function arriving(facts: Facts): Step {
         },
       },
     };
-  const policy = status.to?.policy ?? 'Retain';
-  if (
-    to.metadata.annotations?.[storageAnnotation.realClaimUid] !== undefined ||
-    to.spec.persistentVolumeReclaimPolicy !== policy
-  )
+  // A real claim that could not be asked goes on naming the claim that the volume had before.
+  if (real !== undefined && to.metadata.annotations?.[storageAnnotation.realClaimUid] !== undefined)
     return {
       do: 'patchVolume',
       volume: to,
-      patch: {
-        metadata: { annotations: { [storageAnnotation.realClaimUid]: null } },
-        spec: { persistentVolumeReclaimPolicy: policy },
-      },
+      patch: { metadata: { annotations: { [storageAnnotation.realClaimUid]: null } } },
     };
+  const restored = restorePolicy(to);
+  if (restored) return restored;
   const thaw = thawPatch(claim);
   if (thaw) return { do: 'patchClaim', claim, patch: thaw };
   const next = release(facts) ?? clear(facts);
@@ -140,27 +168,31 @@ export function discarding(facts: Facts): Step {
   if (held) return held;
   if (from === undefined) return enter(facts, end, { message: status.gaveUp });
   const name = from.metadata.name;
-  if (status.from?.policy !== 'Delete')
-    return enter(facts, end, { message: `volume ${name} stays: its reclaim policy is ${status.from?.policy}` });
+  const policy = lastingPolicy(from);
+  if (policy !== 'Delete')
+    return enter(facts, end, { message: `volume ${name} stays: its reclaim policy is ${policy}` });
   const taken = from.metadata.deletionTimestamp === undefined && isTaken(facts, from);
-  if (taken === 'unsettled') return wait(`volume ${name} to be Released`);
-  if (taken) return enter(facts, end, { message: `volume ${name} stays: it has a claim again` });
-  return setPolicy(from, 'Delete') ?? wait(`the data of volume ${name} in ${status.from.at} to be deleted`);
+  if (taken === 'unsettled' && !isLate(facts)) return wait(`volume ${name} to be Released`);
+  if (taken === true) return enter(facts, end, { message: `volume ${name} stays: it has a claim again` });
+  const on = `the data of volume ${name} in ${status.from?.at} to be deleted`;
+  return giveUp(from) ?? (isLate(facts) ? enter(facts, end, { message: `${on} when that cluster answers` }) : wait(on));
 }
 
 /** The VolumeMove was deleted: what it was the record of becomes a RetainedVolume. Undefined: it is. */
 export function keeping(facts: Facts): Step | undefined {
   const { from } = facts;
-  const { from: left } = statusOf(facts);
   const held = release(facts);
   if (held) return held;
   // Of a class that retains, the PersistentVolume is the record. One with a claim has an owner again.
-  if (from === undefined || left?.policy !== 'Delete') return undefined;
+  if (from === undefined || lastingPolicy(from) !== 'Delete') return undefined;
+  // From then on it is the record itself: its finalizer goes when there is a RetainedVolume.
   if (from.metadata.deletionTimestamp !== undefined)
-    return wait(`volume ${from.metadata.name} to go; its data in ${left.at} becomes a RetainedVolume`);
+    return isLate(facts)
+      ? undefined
+      : wait(`volume ${from.metadata.name} to go; its data in ${statusOf(facts).from?.at} becomes a RetainedVolume`);
   const taken = isTaken(facts, from);
-  if (taken === 'unsettled') return wait(`volume ${from.metadata.name} to be Released`);
-  return taken ? undefined : { do: 'deleteVolume', volume: from };
+  if (taken === 'unsettled' && !isLate(facts)) return wait(`volume ${from.metadata.name} to be Released`);
+  return taken === true ? undefined : { do: 'deleteVolume', volume: from };
 }
 
 /** Before the switch: pods go on where they were, and what was copied goes. */
@@ -170,22 +202,23 @@ export function aborting(facts: Facts): Step {
   const removed = removePods(facts, ['final', 'live', 'send']);
   const old = oldClaim(facts);
   // It was to be retained over the switch.
-  const restored = from && setPolicy(from, status.from?.policy ?? 'Retain');
+  const restored = from && restorePolicy(from);
   if (restored) return restored;
   const thaw = old && thawPatch(old);
   if (old && thaw) return { do: 'patchClaim', claim: old, patch: thaw };
   const held = release(facts);
   if (held) return held;
-  if (removed) return removed;
+  // What is ordered to go needs nothing more of this move, however long its cluster does not answer.
+  const late = isLate(facts);
+  if (removed && (removed.do !== 'wait' || !late)) return removed;
   const cleared = clear(facts);
   if (cleared) return cleared;
   const isBack = status.way === 'back';
   if (staging) {
-    const policy = to && setPolicy(to, isBack ? 'Retain' : 'Delete');
+    const policy = to && (isBack ? retain(to) : giveUp(to));
     if (policy) return policy;
-    return staging.metadata.deletionTimestamp === undefined
-      ? { do: 'deleteClaim', claim: staging }
-      : wait(`claim ${staging.metadata.name} to go`);
+    if (staging.metadata.deletionTimestamp === undefined) return { do: 'deleteClaim', claim: staging };
+    if (!late) return wait(`claim ${staging.metadata.name} to go`);
   }
   if (isBack)
     return enter(facts, 'Undoable', {
@@ -198,8 +231,8 @@ export function aborting(facts: Facts): Step {
       message: `the undo was given up: ${status.gaveUp}`,
     });
   // Of a copy that was switched to and left again, and of one that lost its claim without us.
-  const rest = to && setPolicy(to, 'Delete');
+  const rest = to && giveUp(to);
   if (rest) return rest;
-  if (to !== undefined) return wait(`what was copied to ${status.to?.at} to be deleted`);
+  if (to !== undefined && !late) return wait(`what was copied to ${status.to?.at} to be deleted`);
   return enter(facts, 'Aborted', { message: status.gaveUp });
 }

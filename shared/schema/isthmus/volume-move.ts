@@ -61,7 +61,6 @@ export type MovePhase = (typeof movePhases)[number];
 const Side = z.object({
   at: z.string().describe('`local` or a cluster ID.'),
   volume: z.string().optional().describe('PersistentVolume of this cluster; absent: not made yet.'),
-  policy: z.string().optional().describe('Its reclaim policy when the move is not under way.'),
   node: z
     .string()
     .optional()
@@ -92,6 +91,10 @@ const VolumeMoveStatus = z.object({
   failedPod: z.string().optional().describe('UID of the last of them.'),
   verifiedFiles: z.int().optional().describe('Files whose checksums were equal on both sides after the last pass.'),
   verifiedBytes: z.int().optional(),
+  silentSince: z.iso
+    .datetime()
+    .optional()
+    .describe('Since when a cluster with one of the volumes does not answer while pods wait for the last copy.'),
   frozenAt: z.iso.datetime().optional().describe('When pods began to wait.'),
   frozenSeconds: z.number().optional().describe('For how long pods waited.'),
   undoUntil: z.iso.datetime().optional(),

@@ -32,8 +32,14 @@ export const createApiServerPool = (
      * kube-controller-manager remembers by name: a node that was silent in one file would be given up at once when the next file makes one of
      * the same name.
      */
-    renew: ({ server }) => server.restartControllerManager([]),
-    clean: ({ api, initial }) => restoreState(api, initial, { withinMs: cleanWithinMs }),
+    async renew({ server }) {
+      server.resume();
+      await server.restartControllerManager([]);
+    },
+    async clean({ api, initial, server }) {
+      await restoreState(api, initial, { withinMs: cleanWithinMs });
+      await server.pause();
+    },
     async end({ api, server }) {
       api.close();
       await server.stop();

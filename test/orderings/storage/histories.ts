@@ -112,6 +112,7 @@ function stepsOf(world: StorageWorld, drawn: <T>(from: readonly T[]) => T): read
       if (Number.parseInt(size, 10) > Number.parseInt(app.size, 10)) world.resize(app, size);
     }),
     ofApp('delete the VolumeMove of', (app) => world.deleteMove(app)),
+    ofApp('retain the volume of', (app) => world.retain(app)),
     ofApp('restart', (app) => world.restart(app)),
     ofApp('delete by force', (app) => world.forceDelete(app)),
     ofProvider('cut', (provider) => cut(world, provider)),

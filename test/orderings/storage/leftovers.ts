@@ -32,7 +32,8 @@ export function leftovers(world: StorageWorld): string[] {
     const isBound =
       home.claim(claimRef?.namespace, claimRef?.name ?? '')?.metadata.uid === claimRef?.uid &&
       claimRef?.uid !== undefined;
-    if ((!isBound && !inUse.has(name)) || deletionTimestamp !== undefined)
+    const isRecord = inUse.has(name) || world.retained.has(name);
+    if ((!isBound && !isRecord) || deletionTimestamp !== undefined)
       out.push(`PersistentVolume ${name} (${volume.status?.phase}) has neither a claim nor a move`);
     backed.add(
       csi?.driver === 'storage.isthmus.dev'
@@ -67,8 +68,9 @@ export function leftovers(world: StorageWorld): string[] {
       amountOf,
     ) as [bigint, bigint, bigint];
     const bound = home.volume(claim?.spec?.volumeName);
-    if (bound?.spec?.persistentVolumeReclaimPolicy !== 'Delete')
-      out.push(`volume ${bound?.metadata.name} of claim ${app.claim} is to be retained`);
+    const policy = world.retained.has(bound?.metadata.name ?? '') ? 'Retain' : 'Delete';
+    if (bound?.spec?.persistentVolumeReclaimPolicy !== policy)
+      out.push(`volume ${bound?.metadata.name} of claim ${app.claim} was to have the policy ${policy}`);
     const room = amountOf(bound?.spec?.capacity);
     // The volume that a claim gets back may be smaller than the one that it had meanwhile.
     if (has < asks || (asks < wanted && room >= wanted))

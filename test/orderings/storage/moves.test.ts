@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
 import { runScript, type Script, type Turn } from './scripted.ts';
+import type { StorageWorld } from './world.ts';
 
 const phaseOf = ({ world }: Script): string | undefined => {
   const found = world.apps.get('a');
@@ -66,6 +67,30 @@ describe('the end is the same, and nothing is lost or left over, whether agents 
         expect.arrayContaining(['rome VolumeMove update', 'rome Pod create', 'rome PersistentVolumeClaim delete']),
       );
     }
+  });
+});
+
+describe('a policy Retain that an administrator gives the volume while it is copied', () => {
+  const retainWhileCopied = (world: StorageWorld): void => {
+    const app = world.apps.get('a');
+    if (app && world.move(app)?.status?.phase === 'Copying') world.retain(app);
+  };
+  const policies = ({ world }: Script): (string | undefined)[] =>
+    [...world.retained].map((name) => world.home.volume(name)?.spec?.persistentVolumeReclaimPolicy);
+
+  test('is kept by a move that is confirmed: its volume stays', async () => {
+    const script = await runScript([['genoa'], ['order', 'confirm']], false, retainWhileCopied);
+    expect(script.faults).toEqual([]);
+    expect([phaseOf(script), isAt(script), policies(script)]).toEqual(['Confirmed', 'genoa', ['Retain']]);
+  });
+
+  test('is kept by a move that is aborted', async () => {
+    const script = await runScript([['genoa']], false, (world) => {
+      retainWhileCopied(world);
+      world.breakOff();
+    });
+    expect(script.faults).toEqual([]);
+    expect([phaseOf(script), isAt(script), policies(script)]).toEqual(['Aborted', 'milan', ['Retain']]);
   });
 });
 

@@ -58,14 +58,14 @@ export const mutations: readonly Mutation[] = [
   {
     without: 'the policy Retain of the volume that is left',
     file: switching,
-    find: "const kept = (from && setPolicy(from, 'Retain')) ?? setPolicy(to, 'Retain');",
-    put: "const kept = setPolicy(to, 'Retain');",
+    find: 'const kept = (from && retain(from)) ?? retain(to);',
+    put: 'const kept = retain(to);',
   },
   {
     without: 'the policy Retain of the volume that is gone to',
     file: switching,
-    find: "const kept = (from && setPolicy(from, 'Retain')) ?? setPolicy(to, 'Retain');",
-    put: "const kept = from && setPolicy(from, 'Retain');",
+    find: 'const kept = (from && retain(from)) ?? retain(to);',
+    put: 'const kept = from && retain(from);',
   },
   {
     without: 'the finalizer that keeps the claim until its next volume is reserved',
@@ -109,9 +109,8 @@ export const mutations: readonly Mutation[] = [
   {
     without: 'the policy of its own for the volume that the claim has now',
     file: switching,
-    find: '    to.spec.persistentVolumeReclaimPolicy !== policy\n',
-    put: '    policy === ""\n',
-    isSubtle: true,
+    find: 'const restored = restorePolicy(to);',
+    put: 'const restored = undefined as Step | undefined;',
   },
   {
     without: 'the removal of the mark',
@@ -142,15 +141,22 @@ export const mutations: readonly Mutation[] = [
   {
     without: 'the policy of its own for the volume of a claim whose move ends before the switch',
     file: switching,
-    find: "const restored = from && setPolicy(from, status.from?.policy ?? 'Retain');",
+    find: 'const restored = from && restorePolicy(from);',
     put: 'const restored = undefined as Step | undefined;',
     isSubtle: true,
   },
   {
     without: 'the policy Retain of the volume that was left, when an undo is given up',
     file: switching,
-    find: "setPolicy(to, isBack ? 'Retain' : 'Delete')",
-    put: "setPolicy(to, 'Delete')",
+    find: '(isBack ? retain(to) : giveUp(to))',
+    put: 'giveUp(to)',
+    isSubtle: true,
+  },
+  {
+    without: 'the policy Retain that a person has given the volume meanwhile',
+    file: progress,
+    find: 'notedPolicy(volume) ?? policyOf(volume)',
+    put: "notedPolicy(volume) ?? 'Delete'",
     isSubtle: true,
   },
   {

@@ -42,6 +42,8 @@ export class StorageWorld {
   readonly apps = new Map<string, App>();
   readonly agents: Agents;
   readonly faults: string[] = [];
+  /** PersistentVolumes that a person has given the policy Retain. */
+  readonly retained = new Set<string>();
   /** How many moves entered each phase. */
   readonly phases = new Map<string, number>();
   /** The next pod is admitted by a webhook that has read its claim before that was marked as one that moves. */
@@ -52,7 +54,7 @@ export class StorageWorld {
   readonly #peered = new Set<string>();
   /** By UID of the move: the disk to which it can be undone. */
   readonly #undoable = new Map<string, Disk>();
-  /** Disks that were handed over to records. */
+  /** Disks that were handed over to records, and those of retained volumes. */
   readonly #kept = new Set<Disk>();
   #line = 0;
 
@@ -158,6 +160,15 @@ export class StorageWorld {
     this.deleteMove(app);
     this.home.store.delete(persistentVolumeClaims, { namespace: shop, name: app.claim });
     this.restart(app);
+  }
+  /** The administrator wants its data kept. A volume that a move retains says Retain already: then this changes nothing. */
+  retain(app: App): void {
+    const volume = this.home.volume(this.claim(app)?.spec?.volumeName);
+    const disk = this.#diskBehind(volume?.metadata.name);
+    if (!volume || !disk || volume.spec?.persistentVolumeReclaimPolicy !== 'Delete') return;
+    this.home.setSpec(volume, { persistentVolumeReclaimPolicy: 'Retain' });
+    this.retained.add(volume.metadata.name);
+    this.#kept.add(disk);
   }
   breakOff(): void {
     this.#played.copy(true);

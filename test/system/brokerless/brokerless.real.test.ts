@@ -1,11 +1,8 @@
 /** Two real clusters of one node each, with the same ranges, that no broker knows: peered by the manifests of Liqo's guide, and by liqoctl's requests. */
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { createWireGuardKeys } from '#agent/pki/wireguard-keys.ts';
 import { nodes } from '#shared/domain/core-kinds.ts';
-import { refOf } from '#shared/domain/kube-object.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
-import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
 import { info, infoPeer, version } from '#test/e2e/liqoctl/info.ts';
 import { offloadNamespace, unoffloadNamespace } from '#test/e2e/liqoctl/offload.ts';
@@ -15,10 +12,8 @@ import { removeTestNetwork, testNetwork } from '#test/e2e/liqoctl/test-network.t
 import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { linkedAs, linkedAtRest } from '../rounds/linked.ts';
-import { isAsBefore, isPeered, tracesAtRest } from '../rounds/rounds.ts';
-import type { Traces } from '../rounds/traces.ts';
-import { type ClusterName, clusterNames, isReady, patience } from '../whole-clusters/stage.ts';
+import { isPeered } from '../rounds/rounds.ts';
+import { type ClusterName, isReady, patience } from '../whole-clusters/stage.ts';
 import { container, pod } from '../whole-clusters/workloads.ts';
 import { type Ground, openGround } from './ground.ts';
 import { applyGuide, deleteGuide } from './guide.ts';
@@ -27,11 +22,7 @@ import { rotation } from './rotation.ts';
 
 const dir = process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', 'brokerless');
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
-/** 5 s are asked of what people wait for on a machine of its own; this one may be shared. */
-const soon = { withinMs: 20_000, everyMs: 50 } as const;
 let ground: Ground;
-let unlinked: Traces = {};
-let linked: Traces = {};
 
 // In this order: each test finds what the ones before it left.
 inOrder('file');
@@ -44,10 +35,8 @@ afterAll(async () => await ground?.close(), 180_000);
 describe("the manifests of Liqo's guide, applied on both sides at once in an order drawn by seed 1,", () => {
   test('become a virtual node, a network in both directions, and a pod that runs next door', async () => {
     const { stage, guide } = ground;
-    unlinked = await tracesAtRest(ground);
     await applyGuide(stage, guide, 1);
     await isPeered(ground);
-    linked = await linkedAtRest(ground);
     const abroad = pod('demo', 'abroad', [container(['serve'])], { nodeSelector: { 'liqo.io/type': 'virtual-node' } });
     await stage.apply('rome', abroad);
     const { spec, status } = await stage.podThat('rome', ['demo', 'abroad'], 'is ready', isReady);
@@ -63,80 +52,6 @@ describe("the manifests of Liqo's guide, applied on both sides at once in an ord
     await ground.asBefore();
   });
 });
-
-describe('a PublicKey of another cluster than the peer', () => {
-  const key = { namespace: 'liqo-tenant-milan', name: 'gw-publickey' };
-  const set = (publicKey: string) =>
-    ground.stage.api('rome').mergePatch(networkKinds.publicKeys, key, { spec: { publicKey } });
-  let right = '';
-
-  test('is found at neither end, and both say soon after the 10 s of silence what they go by', async () => {
-    const { stage, guide } = ground;
-    await applyGuide(stage, guide, 4);
-    right = (await stage.api('rome').get(networkKinds.publicKeys, key))?.spec.publicKey ?? '';
-    const stranger = Buffer.from(createWireGuardKeys().publicKey).toString('base64');
-    await set(stranger);
-    for (const [cluster, other] of [
-      ['rome', 'milan'],
-      ['milan', 'rome'],
-    ] as const) {
-      const silent = await eventually('the link to count as broken', () => linkThat(cluster, 'Error'), patience);
-      const output = await eventually(`${cluster} to say it`, () => conditionOf(cluster), soon);
-      expect(output).toContain(`no handshake with ${other} in 10 s`);
-      expect(output).toContain(silent.spec.type === 'Client' ? stranger : right);
-      expect(output).toContain('UDP');
-    }
-  });
-
-  test('and once it is right, the link comes up and the word is taken back', async () => {
-    await set(right);
-    await isPeered(ground);
-    for (const cluster of clusterNames)
-      await eventually('nothing to be said', async () => (await conditionOf(cluster)) === undefined, patience);
-  });
-});
-
-describe('a range in a Configuration that the peer does not have', () => {
-  const type = networkKinds.configurations;
-  const output = async (cluster: ClusterName): Promise<string | undefined> => {
-    const [configuration] = await ground.stage.api(cluster).list(type);
-    return configuration?.status?.conditions?.find((one) => one.type === 'PeerRanges')?.message;
-  };
-  const write = async (pod: readonly string[] | undefined): Promise<readonly string[] | undefined> => {
-    const api = ground.stage.api('rome');
-    const [configuration] = await api.list(type);
-    if (configuration === undefined) throw new Error('rome has no Configuration');
-    await api.mergePatch(type, refOf(configuration), { spec: { remote: { cidr: { pod } } } });
-    return configuration.spec.remote.cidr.pod;
-  };
-
-  test('is named on it soon, with the one that it has, and on no other; and once it is right, nothing is said', async () => {
-    for (const cluster of clusterNames)
-      await eventually('nothing to be said', async () => (await output(cluster)) === undefined, soon);
-    const right = await write(['10.177.0.0/16']);
-    const began = performance.now();
-    expect(await eventually('rome to say it', () => output('rome'), soon)).toContain(
-      `spec.remote.cidr.pod is 10.177.0.0/16, the peer has ${right?.join(', ')}`,
-    );
-    console.log(`a range that the peer does not have: said after ${Math.round(performance.now() - began)} ms`);
-    expect(await output('milan')).toBeUndefined();
-    await write(right);
-    await eventually('nothing to be said', async () => (await output('rome')) === undefined, soon);
-    await isPeered(ground);
-    // Another order than the first one, and two mistakes on the way: the kernels are the same.
-    await linkedAs(ground, linked);
-    await deleteGuide(ground.stage, ground.guide, 4);
-    await isAsBefore(ground, unlinked);
-  });
-});
-
-const linkThat = async (cluster: ClusterName, value: string) =>
-  (await ground.stage.api(cluster).list(networkKinds.connections)).find(({ status }) => status?.value === value);
-
-const conditionOf = async (cluster: ClusterName): Promise<string | undefined> => {
-  const [link] = await ground.stage.api(cluster).list(networkKinds.connections);
-  return link?.status?.conditions?.find(({ type }) => type === 'Handshake')?.message;
-};
 
 const isNodeReady = async (name: string): Promise<boolean | undefined> =>
   (await ground.stage.api('rome').get(nodes, { name }))?.status?.conditions?.some(

@@ -1,5 +1,5 @@
 /**
- * More orders of the same manifests than `npm test` has, certificates that end during a separation, peerings made and ended in mixed ways on
+ * More orders of the same manifests than `npm test` has, two mistakes in them, certificates that end during a separation, peerings made and ended in mixed ways on
  * clusters that no broker knew at first, and a provider that signs no certificates.
  */
 import path from 'node:path';
@@ -10,6 +10,7 @@ import { isAsBefore, isPeered, runRounds, tracesAtRest } from '../rounds/rounds.
 import type { Traces } from '../rounds/traces.ts';
 import { type Ground, openGround } from './ground.ts';
 import { applyGuide, deleteGuide } from './guide.ts';
+import { mistakes } from './mistakes.ts';
 import { separation } from './separation.ts';
 import { tokens } from './tokens.ts';
 
@@ -44,6 +45,7 @@ describe.each([2, 3])("the manifests of Liqo's guide in an order drawn by seed %
   });
 });
 
+mistakes(() => ({ ground, unlinked, linked }));
 separation(() => ground);
 
 describe('clusters that join a broker later', () => {

@@ -1,7 +1,4 @@
-/**
- * Two real clusters of two nodes each, with the same pod and Service ranges: what crosses the link between them, and what that survives. For a
- * while a third one, again with the same ranges, makes the first a hub.
- */
+/** Two real clusters of two nodes each, with the same pod and Service ranges: what crosses the link between them, and what that survives. */
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Report } from '#cli/network-test/run.ts';
@@ -18,7 +15,6 @@ import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { nothingLeft } from '../whole-clusters/inventory.ts';
 import { type ClusterName, clusterNames, createStage, isReady, patience, type Stage } from '../whole-clusters/stage.ts';
 import { container, pod } from '../whole-clusters/workloads.ts';
-import { answerTo, calledAt, exposedAs, leafName, leafOf, loginAt, peerWithLeaf, servedBy } from './leaves.ts';
 import { visit } from './neighbour.ts';
 import { isKernelState, nodePlace, type Place, podPlace, settledKernels } from './test-pods.ts';
 
@@ -44,9 +40,9 @@ const farPods = (cluster: ClusterName): Place[] => podPlaces[other(cluster)];
 
 beforeAll(async () => {
   if (!keep) await removeProductClusters(place);
-  const clusters = [...clusterNames.map((name) => ({ name, ...ranges })), { name: leafName, ...ranges, nodes: 1 }];
+  const clusters = clusterNames.map((name) => ({ name, ...ranges }));
   const fixture = await openProductClusters({ ...place, clusters, brokerPort: 7643 });
-  await Promise.all([...clusterNames, leafName].map((name) => fixture.join(name)));
+  await Promise.all(clusterNames.map((name) => fixture.join(name)));
   stage = await createStage(fixture);
   await Promise.all(clusterNames.map(startPods));
   for (const [index, state] of (await settledKernels(allNodes())).entries())
@@ -209,48 +205,6 @@ test('a neighbour without credentials finds open what is for it, on nodes, pods 
   expect(told).toEqual(Array.from({ length: 3 }, () => ['8080', ['/healthz', '/readyz']]));
   expect(answered).toEqual([]);
 }, 600_000);
-
-test('pods of rome at milan and at turin reach each other by its Services, and each sees which pod calls', async () => {
-  await abroad();
-  const [atMilan, atTurin] = ['one', 'leaf'].map((name) => [namespace, name] as const) as [Named, Named];
-  await peerWithLeaf(stage);
-  await stage.apply(
-    'rome',
-    pod(...atTurin, [container(['serve'])], {
-      labels: { app: 'leaf' },
-      nodeSelector: { 'liqo.io/remote-cluster-id': leafName },
-    }),
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { name: 'leaf', namespace },
-      spec: { selector: { app: 'leaf' }, ports: [{ port: 80, targetPort: 8080 }] },
-    } as never,
-  );
-  const turin = await leafOf({ api: await loginAt(stage, leafName), world: netnsWorld }, atTurin, port);
-  const milan = await leafOf({ api: stage.api('milan'), world: netnsWorld }, atMilan, port);
-  const [exposedOne, exposedLeaf] = [await exposedAs(stage, atMilan), await exposedAs(stage, atTurin)];
-  const leafSeenHere = await calledAt(milan, exposedLeaf);
-  const oneSeenThere = await calledAt(turin, exposedOne);
-  expect(await servedBy(milan, namespace, 'leaf', leafSeenHere)).toEqual([leafSeenHere]);
-  expect(await servedBy(turin, namespace, service, oneSeenThere)).toContain(oneSeenThere);
-  expect(await eventually('milan to turin', () => milan.place.netns.who(leafSeenHere, port), pass)).toBe(oneSeenThere);
-  expect(await eventually('turin to milan', () => turin.place.netns.who(oneSeenThere, port), pass)).toBe(leafSeenHere);
-  const leafService = await milan.api.get(services, { namespace: `${namespace}-rome`, name: 'leaf' });
-  expect(await answerTo(milan, `http://${leafService?.spec?.clusterIP}/remote`)).toContain(oneSeenThere);
-  for (const [kind, name] of [
-    [pods, 'leaf'],
-    [services, 'leaf'],
-  ] as const)
-    await stage.api('rome').delete(kind as typeof pods, { namespace, name });
-  await stage.world.mustIsthmus('unpeer', 'rome', leafName, '--wait');
-  await eventually(
-    'no pod of rome is exposed any more',
-    async () => (await stage.api('rome').list(networkKinds.ips, { namespace })).length === 0,
-    pass,
-  );
-}, 240_000);
-type Named = readonly [namespace: string, name: string];
 
 /** Rows of a finished `isthmus network test`, and its exit code. */
 async function networkTest(...more: readonly string[]) {

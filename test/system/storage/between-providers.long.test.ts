@@ -9,7 +9,8 @@ import { openProductClusters, type ProductClusters, removeProductClusters } from
 import { run } from '#test/harness/program.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { consumer, createStage, isReady, provider, reported, type Stage } from '../whole-clusters/stage.ts';
-import { claim, on, shop, statefulSet, writer } from './storage-stage.ts';
+import { container, pod } from '../whole-clusters/workloads.ts';
+import { claim, genuine, on, shop, statefulSet, writer } from './storage-stage.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-between-providers') };
 const other = 'genoa';
@@ -51,10 +52,10 @@ const handle = async (): Promise<string | undefined> => {
   const bound = await api.get(persistentVolumeClaims, { namespace: shop, name });
   return (await api.get(persistentVolumes, { name: bound?.spec?.volumeName ?? '' }))?.spec?.csi?.volumeHandle;
 };
-const onNode = (node: string) =>
+const onNode = (node: string, podName = 'ledger-0') =>
   stage.podThat(
     consumer,
-    [shop, 'ledger-0'],
+    [shop, podName],
     `is ready on ${node}`,
     (found) => isReady(found) && found.spec?.nodeName === node,
   );
@@ -84,4 +85,34 @@ test('goes there with all that was written, and back with what was written since
     'written at the second\n',
   ]);
   expect(await handle()).toMatch(/^milan\/shop-rome\//);
+});
+
+test('a block device goes to another provider, and then home, with its bytes', async () => {
+  const raw = 'data-raw-0';
+  const resources = { requests: { storage: '16Mi' } };
+  const device = { volumeDevices: [{ name: 'data', devicePath: '/dev/data' }] };
+  const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: raw } }];
+  const writes = container(['write', '-hold', '/dev/data', 'written to the device'], device);
+  await stage.apply(
+    consumer,
+    claim(raw, {}, { volumeMode: 'Block', resources }),
+    pod(shop, 'raw-first', [writes], { volumes, ...on(provider) }),
+  );
+  await stage.podThat(consumer, [shop, 'raw-first'], 'is ready', isReady);
+  await stage.kubectl(consumer, ['-n', shop, 'delete', 'pod', 'raw-first', '--wait']);
+  await stage.apply(
+    consumer,
+    statefulSet('raw', { replicas: 1, podSpec: { containers: [container(['pause'], device)] } }),
+  );
+  await onNode(provider, 'raw-0');
+  for (const [target, node] of [
+    [other, other],
+    ['local', genuine],
+  ] as const) {
+    expect(await isthmus('move', 'volume', raw, '-n', shop, '--to', target)).toMatch(/with equal checksums/);
+    await onNode(node, 'raw-0');
+    const read = await stage.kubectl(consumer, ['-n', shop, 'exec', 'raw-0', '--', 'cat', '/dev/data']);
+    expect([read.stdout.length, read.stdout.slice(0, 22)]).toEqual([16 * 1_048_576, 'written to the device\n']);
+    await isthmus('move', 'volume', raw, '-n', shop, 'confirm');
+  }
 });

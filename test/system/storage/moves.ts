@@ -1,4 +1,4 @@
-/** Volumes that go from one real cluster to the other and back, while a StatefulSet writes to them; on the clusters of storage.real.test.ts. */
+/** Volumes that go from one real cluster to the other and back, while a StatefulSet writes to them; on the clusters of the file that calls it. */
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import {
@@ -34,8 +34,11 @@ const ledgerClaim = (): KubeObject => {
   return { ...made, metadata: { ...made.metadata, labels: { app: 'ledger' } } };
 };
 
-/** Describes the scenarios; `stage` is asked when they run. */
-export function describeMoves(stage: () => Stage): void {
+/**
+ * Describes the scenarios; `stage` is asked when they run. `everyEnd`: also moves that end by an undo without a copy, by a confirmation and by deletion,
+ * which `test/orderings/storage/moves.test.ts` has in memory.
+ */
+export function describeMoves(stage: () => Stage, { everyEnd }: { readonly everyEnd: boolean }): void {
   const isthmus = (...args: readonly string[]): Promise<Ended> =>
     stage().world.isthmus(...args, '--kubeconfig', stage().world.cluster(consumer).kubeconfigPath);
   const move = (name: string, ...args: readonly string[]): Promise<Ended> =>
@@ -110,57 +113,7 @@ export function describeMoves(stage: () => Stage): void {
     }
   };
 
-  describe('the volume of a claim that is moved', () => {
-    test('goes to the provider while its StatefulSet writes, and has every line that was acknowledged', async () => {
-      await stage().apply(consumer, ledgerClaim(), writer('first', ledger, 'written before all moves', on(genuine)));
-      await stage().podThat(consumer, [shop, 'first'], 'is ready', isReady);
-      const piece = 'x'.repeat(100_000);
-      for (let i = 0; i < 5; i++) {
-        const ended = await stage().kubectl(consumer, [
-          '-n',
-          shop,
-          'exec',
-          'first',
-          '--',
-          'workload',
-          'write',
-          `/data/parts/${i}`,
-          `${i}${piece}`,
-        ]);
-        expect(ended.code, reported(ended)).toBe(0);
-      }
-      await stage().kubectl(consumer, ['-n', shop, 'delete', 'pod', 'first', '--wait']);
-      await stage().apply(consumer, statefulSet('ledger', { replicas: 1, file: '/data/starts' }));
-      await runsOn(genuine);
-      const before = await stage().api(consumer).get(persistentVolumeClaims, { namespace: shop, name: ledger });
-      const { result, acknowledged } = await writeWhile(() => mustMove(ledger, '--to', provider));
-      expect(result).toMatch(/is in cluster milan: \d+ files, \S+Ki, with equal checksums; pods waited \d+ s/);
-      await runsOn(provider);
-      expect(await handleOf(ledger)).toBe(`${provider}/${shopThere}/${ledger}`);
-      expect(acknowledged.length).toBeGreaterThan(0);
-      const lines = (await text('/data/lines')).split('\n');
-      expect(acknowledged.filter((line) => !lines.includes(line))).toEqual([]);
-      expect(await text('/data/notes')).toBe('written before all moves\n');
-      expect(await text('/data/parts/4')).toBe(`4${piece}\n`);
-      const after = await stage().api(consumer).get(persistentVolumeClaims, { namespace: shop, name: ledger });
-      expect(after?.metadata.uid).not.toBe(before?.metadata.uid);
-      expect(after?.metadata.labels).toEqual(before?.metadata.labels);
-      await nothingLeftOfMovers();
-      expect(await realClaims()).toEqual([provider, consumer]);
-    });
-
-    test('comes back with what was written since, and nothing stays at the provider', async () => {
-      expect((await inPod('workload', 'write', '/data/after', 'written after the move')).code).toBe(0);
-      expect(await mustMove(ledger, 'status')).toMatch(/until .* the one that it had is kept in this cluster/);
-      expect(await mustMove(ledger, 'undo', '--copy-back')).toMatch(/is in this cluster again: \d+ files/);
-      await runsOn(genuine);
-      expect(await text('/data/after')).toBe('written after the move\n');
-      expect(await text('/data/notes')).toBe('written before all moves\n');
-      await nothingLeftOfMovers();
-      expect(await realClaims()).toEqual([consumer]);
-      expect(await stage().api(provider).list(retainedVolumes)).toEqual([]);
-    });
-
+  function describeOtherEnds(): void {
     test('comes back as it was left when that is ordered', async () => {
       await mustMove(ledger, '--to', provider);
       await runsOn(provider);
@@ -228,6 +181,60 @@ export function describeMoves(stage: () => Stage): void {
         expect(await stage().api(from).list(retainedVolumes)).toEqual([]);
       }
     });
+  }
+
+  describe('the volume of a claim that is moved', () => {
+    test('goes to the provider while its StatefulSet writes, and has every line that was acknowledged', async () => {
+      await stage().apply(consumer, ledgerClaim(), writer('first', ledger, 'written before all moves', on(genuine)));
+      await stage().podThat(consumer, [shop, 'first'], 'is ready', isReady);
+      const piece = 'x'.repeat(100_000);
+      for (let i = 0; i < 5; i++) {
+        const ended = await stage().kubectl(consumer, [
+          '-n',
+          shop,
+          'exec',
+          'first',
+          '--',
+          'workload',
+          'write',
+          `/data/parts/${i}`,
+          `${i}${piece}`,
+        ]);
+        expect(ended.code, reported(ended)).toBe(0);
+      }
+      await stage().kubectl(consumer, ['-n', shop, 'delete', 'pod', 'first', '--wait']);
+      await stage().apply(consumer, statefulSet('ledger', { replicas: 1, file: '/data/starts' }));
+      await runsOn(genuine);
+      const before = await stage().api(consumer).get(persistentVolumeClaims, { namespace: shop, name: ledger });
+      const { result, acknowledged } = await writeWhile(() => mustMove(ledger, '--to', provider));
+      expect(result).toMatch(/is in cluster milan: \d+ files, \S+Ki, with equal checksums; pods waited \d+ s/);
+      await runsOn(provider);
+      expect(await handleOf(ledger)).toBe(`${provider}/${shopThere}/${ledger}`);
+      expect(acknowledged.length).toBeGreaterThan(0);
+      const lines = (await text('/data/lines')).split('\n');
+      expect(acknowledged.filter((line) => !lines.includes(line))).toEqual([]);
+      expect(await text('/data/notes')).toBe('written before all moves\n');
+      expect(await text('/data/parts/4')).toBe(`4${piece}\n`);
+      const after = await stage().api(consumer).get(persistentVolumeClaims, { namespace: shop, name: ledger });
+      expect(after?.metadata.uid).not.toBe(before?.metadata.uid);
+      expect(after?.metadata.labels).toEqual(before?.metadata.labels);
+      await nothingLeftOfMovers();
+      expect(await realClaims()).toEqual([provider, consumer]);
+    });
+
+    test('comes back with what was written since, and nothing stays at the provider', async () => {
+      expect((await inPod('workload', 'write', '/data/after', 'written after the move')).code).toBe(0);
+      expect(await mustMove(ledger, 'status')).toMatch(/until .* the one that it had is kept in this cluster/);
+      expect(await mustMove(ledger, 'undo', '--copy-back')).toMatch(/is in this cluster again: \d+ files/);
+      await runsOn(genuine);
+      expect(await text('/data/after')).toBe('written after the move\n');
+      expect(await text('/data/notes')).toBe('written before all moves\n');
+      await nothingLeftOfMovers();
+      expect(await realClaims()).toEqual([consumer]);
+      expect(await stage().api(provider).list(retainedVolumes)).toEqual([]);
+    });
+
+    if (everyEnd) describeOtherEnds();
 
     test('stays where it is when the move is aborted, and its pod was never stopped', async () => {
       const uid = (await stage().pod(consumer, shop, 'ledger-0'))?.metadata.uid;

@@ -244,7 +244,7 @@ describe('the replicas of a StatefulSet over both clusters', () => {
   });
 });
 
-describeMoves(() => stage);
+describeMoves(() => stage, { everyEnd: false });
 
 describe('what a volume at the provider holds', () => {
   const listed = /rome +shop\/far +64Mi? +loop +Kept/;

@@ -1,0 +1,160 @@
+/** Each wait of a move ends: what comes when the other side does not answer, when a volume is gone, or when the VolumeMove is deleted meanwhile. */
+import { describe, expect, test } from 'vitest';
+import { timestamp } from '#kube/writes/conditions.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
+import { moveFinalizer, storageAnnotation } from '#shared/domain/storage-keys.ts';
+import type { MovePhase, VolumeMove, VolumeMoveStatus } from '#shared/schema/isthmus/volume-move.ts';
+import { decide } from './decide.ts';
+import type { Facts, Step } from './facts.ts';
+
+const nowMs = Date.parse('2026-01-01T10:00:00Z');
+const since = (minutes: number): string => timestamp(nowMs - minutes * 60_000);
+const deletionTimestamp = since(1);
+
+const volume = (name: string, more: { uid?: string; phase?: string; policy?: string; noted?: string } = {}) =>
+  ({
+    metadata: { name, ...(more.noted && { annotations: { [storageAnnotation.policyAfterMove]: more.noted } }) },
+    spec: {
+      persistentVolumeReclaimPolicy: more.policy ?? 'Retain',
+      claimRef: { namespace: 'shop', name: 'data', ...(more.uid && { uid: more.uid }) },
+    },
+    status: { phase: more.phase ?? 'Released' },
+  }) as unknown as PersistentVolume;
+const claim = (uid: string, volumeName: string, metadata: object = {}): PersistentVolumeClaim =>
+  ({
+    metadata: { namespace: 'shop', name: 'data', uid, ...metadata },
+    spec: { volumeName, resources: { requests: { storage: '1Gi' } } },
+    status: { phase: 'Bound' },
+  }) as unknown as PersistentVolumeClaim;
+const held = { deletionTimestamp, finalizers: [moveFinalizer] };
+
+function facts(
+  phase: MovePhase,
+  minutes: number,
+  { isDeleted = false, status = {}, ...more }: Partial<Facts> & { isDeleted?: boolean; status?: object } = {},
+): Facts {
+  const move = {
+    metadata: {
+      namespace: 'shop',
+      name: 'data',
+      uid: 'm',
+      finalizers: [moveFinalizer],
+      ...(isDeleted && { deletionTimestamp }),
+    },
+    spec: { target: 'genoa', undoWindowSeconds: 60 },
+    status: {
+      phase,
+      since: since(minutes),
+      way: 'forth',
+      claimUid: 'c',
+      from: { at: 'milan', volume: 'a' },
+      to: { at: 'genoa', volume: 'b' },
+      claim: JSON.stringify({ spec: { resources: { requests: { storage: '1Gi' } } } }),
+      ...status,
+    } as VolumeMoveStatus,
+  } as VolumeMove;
+  const nothing = { claim: undefined, staging: undefined, from: undefined, to: undefined, refusal: undefined };
+  const rest = { progress: undefined, silent: undefined, real: undefined, left: undefined, image: 'agent' };
+  return { move, nowMs, ...nothing, ...rest, pods: [], keys: false, service: false, mountedBy: [], ...more };
+}
+const phaseOf = (step: Step): string => (step.do === 'status' ? step.status.phase : step.do);
+
+describe('a switch whose new volume was deleted', () => {
+  const from = volume('a', { uid: 'c', phase: 'Bound' });
+  test.each([
+    { what: 'a claim that waits for us', old: claim('c', 'a', held) },
+    { what: 'a claim that has gone', old: undefined },
+  ])('gives $what the volume that it had', ({ old }) => {
+    expect(decide(facts('Switching', 0, { claim: old, from }))).toMatchObject({
+      status: { phase: 'Switching', to: { volume: 'a' }, gaveUp: expect.stringMatching(/volume b, .* is gone/) },
+    });
+  });
+
+  test('is aborted while the claim is as it was', () => {
+    expect(phaseOf(decide(facts('Switching', 0, { claim: claim('c', 'a'), from })))).toBe('Aborting');
+  });
+
+  test('waits when there is no way back either, and lets claim and pods go when the VolumeMove is deleted', () => {
+    const lost = { claim: claim('c', 'a', held), status: { gaveUp: 'the copy broke' } };
+    expect(decide(facts('Switching', 0, lost))).toMatchObject({ on: expect.stringMatching(/delete this VolumeMove/) });
+    expect(decide(facts('Switching', 0, { ...lost, isDeleted: true }))).toMatchObject({
+      do: 'patchClaim',
+      patch: { metadata: { finalizers: [] } },
+    });
+    expect(phaseOf(decide(facts('Switching', 0, { ...lost, claim: undefined, isDeleted: true })))).toBe('Keeping');
+  });
+});
+
+describe('a cluster that does not answer', () => {
+  const to = volume('b', { uid: 'n', phase: 'Bound' });
+
+  test.each([
+    { minutes: 1, is: 'wait' },
+    { minutes: 11, is: 'Switching' },
+  ])('about what has the old volume mounted is waited for 10 minutes (after $minutes: $is)', ({ minutes, is }) => {
+    const old = claim('c', 'a', held);
+    const step = decide(facts('Switching', minutes, { claim: old, from: volume('a'), to, mountedBy: 'unknown' }));
+    expect(phaseOf(step)).toBe(is);
+    if (step.do === 'status') expect(step.status).toMatchObject({ to: { volume: 'a' }, from: { volume: 'b' } });
+  });
+
+  test.each([
+    { minutes: 1, is: 'wait' },
+    { minutes: 11, is: 'Undoable' },
+  ])('about the new volume is waited for 10 minutes (after $minutes: $is)', ({ minutes, is }) => {
+    expect(phaseOf(decide(facts('Switching', minutes, { claim: claim('n', 'b'), to })))).toBe(is);
+  });
+
+  test('while it is copied ends the move after 10 minutes', () => {
+    const to = { ...volume('b'), spec: { capacity: { storage: '1Gi' } } } as PersistentVolume;
+    const here = { claim: claim('c', 'a', { annotations: { [storageAnnotation.moving]: 'm' } }), to };
+    for (const phase of ['Copying', 'FinalCopy'] as const) {
+      expect(decide(facts(phase, 60, { ...here, silent: 'genoa' }))).toMatchObject({
+        status: { phase, silentSince: since(0) },
+      });
+      const long = facts(phase, 60, { ...here, silent: 'genoa', status: { silentSince: since(11) } });
+      expect(decide(long)).toMatchObject({
+        status: { phase: 'Aborting', message: expect.stringMatching(/cluster genoa has not answered for 10 minutes/) },
+      });
+      const again = decide(facts(phase, 60, { ...here, status: { silentSince: since(11) } }));
+      expect(again.do === 'status' && again.status.silentSince).toBeUndefined();
+    }
+  });
+});
+
+test('a claim that is not bound to its new volume is let go after 10 minutes when the VolumeMove is deleted', () => {
+  const unbound = { claim: claim('n', 'other'), to: volume('b') };
+  expect(phaseOf(decide(facts('Switching', 60, unbound)))).toBe('wait');
+  expect(phaseOf(decide(facts('Switching', 1, { ...unbound, isDeleted: true })))).toBe('wait');
+  expect(phaseOf(decide(facts('Switching', 60, { ...unbound, isDeleted: true })))).toBe('Keeping');
+});
+
+describe('the end of a move waits 10 minutes for data to go, which then goes when its cluster answers', () => {
+  const given = volume('a', { policy: 'Delete' });
+  const going = volume('a', { noted: 'Delete' });
+  Object.assign(going.metadata, { deletionTimestamp });
+  test.each([
+    { phase: 'Discarding', more: { from: given }, is: 'Confirmed' },
+    { phase: 'Keeping', more: { from: going, isDeleted: true }, is: 'unguard' },
+    { phase: 'Aborting', more: { to: given }, is: 'Aborted' },
+  ] as const)('in $phase', ({ phase, more, is }) => {
+    expect(phaseOf(decide(facts(phase, 1, more)))).toBe('wait');
+    expect(phaseOf(decide(facts(phase, 11, more)))).toBe(is);
+  });
+});
+
+describe('the volume that was left goes by the policy that it had', () => {
+  test('Delete, before the move retained it', () => {
+    expect(decide(facts('Discarding', 0, { from: volume('a', { noted: 'Delete' }) }))).toMatchObject({
+      patch: {
+        metadata: { annotations: { [storageAnnotation.policyAfterMove]: null } },
+        spec: { persistentVolumeReclaimPolicy: 'Delete' },
+      },
+    });
+  });
+  test('Retain, where the move had nothing to change: by its class, or because a person took the note of the move off', () => {
+    expect(decide(facts('Discarding', 0, { from: volume('a') }))).toMatchObject({
+      status: { phase: 'Confirmed', message: expect.stringMatching(/volume a stays: its reclaim policy is Retain/) },
+    });
+  });
+});

@@ -1,0 +1,104 @@
+/** Which data stays, and where, when a peering, an offloading or Isthmus itself is about to end. */
+import type { KubeClient } from '#cli/cluster/open.ts';
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  persistentVolumeClaims,
+  persistentVolumes,
+} from '#shared/domain/core-kinds.ts';
+import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
+import {
+  homeClaimOf,
+  provisionedBy,
+  type RemoteClaim,
+  remoteClaimOf,
+  remoteVolumeDriver,
+  virtualProvisioner,
+} from '#shared/domain/storage-keys.ts';
+
+export interface KeptData {
+  /** `<namespace>/<name>` in the cluster of its pods. */
+  readonly claim: string;
+  readonly size: string;
+}
+export interface RemoteVolume extends KeptData {
+  readonly at: RemoteClaim;
+}
+
+const unknownSize = 'unknown size';
+
+function dataOf({ spec }: PersistentVolume): KeptData & { readonly at: RemoteClaim | undefined } {
+  const { csi, claimRef, capacity } = spec ?? {};
+  const at = csi?.driver === remoteVolumeDriver ? remoteClaimOf(csi.volumeHandle) : undefined;
+  return { at, claim: `${claimRef?.namespace}/${claimRef?.name}`, size: String(capacity?.storage ?? unknownSize) };
+}
+
+/** Volumes of this cluster whose data is at providers. */
+export const remoteVolumes = async (
+  kube: KubeClient,
+  isMeant: (volume: RemoteVolume) => boolean,
+): Promise<RemoteVolume[]> =>
+  (await kube.list(persistentVolumes))
+    .map(dataOf)
+    .flatMap(({ at, ...data }) => (at === undefined ? [] : [{ at, ...data }]))
+    .filter(isMeant);
+
+/** Volumes of virtual classes whose data is in this cluster. */
+const localVolumes = async (kube: KubeClient): Promise<KeptData[]> =>
+  (await kube.list(persistentVolumes))
+    .filter(({ metadata }) => metadata.annotations?.[provisionedBy] === virtualProvisioner)
+    .map(dataOf)
+    .filter(({ at }) => at === undefined);
+
+/** Claims of consumers whose data is in this cluster. */
+async function guestData(kube: KubeClient, consumer?: string): Promise<KeptData[]> {
+  const selector = consumer === undefined ? guestVolume.label : `${guestVolume.label}=${consumer}`;
+  return (await kube.list<PersistentVolumeClaim>(persistentVolumeClaims, selector)).map(
+    ({ metadata, spec, status }) => {
+      const home = homeClaimOf(metadata.annotations);
+      const claim = home ? `${home.namespace}/${home.name}` : `${metadata.namespace}/${metadata.name}`;
+      const size = status?.capacity?.storage ?? spec?.resources?.requests?.storage ?? unknownSize;
+      const whose = metadata.labels?.[guestVolume.label];
+      return { claim: `${claim} of ${whose}`, size };
+    },
+  );
+}
+
+const listed = (head: string, lines: readonly string[]): string =>
+  lines.length === 0 ? '' : [head, ...lines.map((line) => `  ${line}`), ''].join('\n');
+const line = ({ claim, size }: KeptData): string => `${claim}, ${size}`;
+
+/** What ends with the offloading, or does not. Empty when no volume is concerned. */
+export const keptNotice = (volumes: readonly RemoteVolume[]): string =>
+  listed(
+    'the providers keep the data of these claims, each as a RetainedVolume (`isthmus volume list` there):',
+    volumes.map((one) => `${line(one)}, at ${one.at.provider}`),
+  );
+
+/** The same for one peering, by the kubeconfig of either side. */
+export async function peeringNotice(
+  kube: KubeClient,
+  self: string,
+  { consumer, provider }: { readonly consumer: string; readonly provider: string },
+): Promise<string> {
+  if (self === consumer) return keptNotice(await remoteVolumes(kube, ({ at }) => at.provider === provider));
+  return listed(
+    `${provider} keeps the data of these claims, each as a RetainedVolume (\`isthmus volume list\`):`,
+    (await guestData(kube, consumer)).map(line),
+  );
+}
+
+/** Of a cluster that Isthmus is taken out of. */
+export async function departureNotice(kube: KubeClient): Promise<string> {
+  return [
+    keptNotice(await remoteVolumes(kube, () => true)),
+    listed(
+      'this cluster keeps the data of these claims, which go on having their volumes:',
+      (await localVolumes(kube)).map(line),
+    ),
+    listed(
+      'this cluster keeps the data of these claims of guests, on PersistentVolumes with policy Retain:',
+      (await guestData(kube)).map(line),
+    ),
+  ].join('');
+}
