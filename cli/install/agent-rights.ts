@@ -90,6 +90,10 @@ const ownKinds: OwnKinds = {
 };
 const webhooks = ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'];
 
+/** Where that is not all kinds of the group: it has one BrokerLink, and knows its name. */
+const followed: Readonly<Record<string, string[]>> = {
+  'isthmus.dev': ['peeringlocks', 'peeringpolicies', 'peerings', 'retainedvolumes', 'trustedpeers', 'volumemoves'],
+};
 /** Kinds of which it reads single objects as well, where a cache may be late. */
 const readSingly: Readonly<Record<string, string[]>> = {
   'authentication.liqo.io': ['identities', 'renews', 'resourceslices', 'tenants'],
@@ -101,7 +105,7 @@ const readSingly: Readonly<Record<string, string[]>> = {
 /** In the whole cluster. `grantable`: names of the ClusterRoles that it may bind. */
 export const agentRules = (grantable: readonly string[]): Rule[] => [
   ...Object.entries(ownKinds).flatMap(([group, kinds]) => [
-    rule(group, ['*'], follow),
+    rule(group, followed[group] ?? ['*'], follow),
     ...(readSingly[group] ? [rule(group, readSingly[group], ['get'])] : []),
     ...kinds.map(([resources, verbs]) => rule(group, [...resources], verbs)),
   ]),
