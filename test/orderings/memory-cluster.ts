@@ -7,14 +7,12 @@ import type { CacheOptions, Caches, Cluster, KubeApi, ListOptions } from '#kube/
 import { type KubeObject, type ObjectRef, type Pod, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import { isIn, keyOf, LaggingCache, type Loose } from './lagging-cache.ts';
+import { isIn, keyOf, LaggingCache, type Loose, same } from './lagging-cache.ts';
 
 /** Draws a number from 0 up to 1. */
 export type Random = () => number;
 /** May change a new object, or refuse it by throwing. */
 export type Admission = (object: Loose) => Loose;
-
-const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 export class MemoryCluster {
   readonly #objects = new Map<string, Loose>();
