@@ -132,6 +132,7 @@ async function runController(config: AgentConfig, log: Log, signal: AbortSignal,
           log,
           apiServerCa: config.apiServerCa ?? connection.ca ?? '',
           upstream,
+          apiServer: connection,
           registry,
           servedNode: node?.name,
         },
@@ -169,11 +170,12 @@ interface Lead {
   readonly servedNode: string | undefined;
   /** The API server as this process reaches it. */
   readonly upstream: { readonly host: string; readonly port: number };
+  readonly apiServer: Pick<ClusterConnection, 'server' | 'ca'>;
 }
 
 /** Everything of which there must be one: controllers, virtual nodes, the connection to the broker. */
 async function lead(
-  { config, cluster, log, apiServerCa, upstream, registry, servedNode }: Lead,
+  { config, cluster, log, apiServerCa, upstream, apiServer, registry, servedNode }: Lead,
   signal: AbortSignal,
 ): Promise<void> {
   const { clusterId, systemNamespace } = config;
@@ -222,6 +224,7 @@ async function lead(
       systemNamespace,
       apiServerUrl: config.apiServerUrl,
       upstream,
+      apiServer,
       podIp: config.podIp,
       ...(config.nodeName !== undefined && { nodeName: config.nodeName }),
       ...(config.listenHost !== undefined && { host: config.listenHost }),

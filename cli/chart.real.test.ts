@@ -92,6 +92,9 @@ async function values(more: object): Promise<string> {
   return file;
 }
 
+/** Of the program in the image; `test/system/chart` runs that itself. */
+const sourceOfCheck = ['scripts/run.mjs', 'cli/preflight-hook.ts'];
+
 interface HookPod extends KubeObject {
   readonly spec: {
     readonly serviceAccountName: string;
@@ -99,7 +102,7 @@ interface HookPod extends KubeObject {
       readonly command: readonly string[];
       readonly env: readonly { name: string; value: string }[];
     }[];
-    readonly volumes: readonly { readonly configMap?: { readonly name: string } }[];
+    readonly volumes?: readonly { readonly configMap?: { readonly name: string } }[];
   };
 }
 
@@ -108,11 +111,11 @@ async function playHook(): Promise<string> {
   const found = await kube.list<Pod>(pods, 'batch.kubernetes.io/job-name', 'default');
   const pending = found.find(({ status }) => status?.phase === 'Pending') as HookPod | undefined;
   if (pending === undefined) return '';
-  const { serviceAccountName, containers, volumes } = pending.spec;
+  const { serviceAccountName, containers, volumes = [] } = pending.spec;
   const [container] = containers;
-  const [, script = ''] = container?.command ?? [];
+  const [, script = '', ...args] = container?.command ?? [];
   const name = volumes.find(({ configMap }) => configMap !== undefined)?.configMap?.name ?? '';
-  const { data = {} } = (await kube.get(configMaps, { namespace: 'default', name })) ?? {};
+  const { data = {} } = (name && (await kube.get(configMaps, { namespace: 'default', name }))) || {};
   for (const [file, content] of Object.entries(data)) await writeFile(path.join(scratch, file), content);
   const folder = '/var/run/secrets/kubernetes.io/serviceaccount';
   await writeFile(path.join(scratch, 'token'), await kubectl('create', 'token', serviceAccountName, '-n', 'default'));
@@ -121,7 +124,9 @@ async function playHook(): Promise<string> {
     (container?.env ?? []).map(({ name, value }) => [name, value.replace(folder, scratch)]),
   );
   const { hostname, port } = new URL(server.url);
-  const ended = await run(process.execPath, [script.replace('/hook', scratch)], {
+  const program = script === '/app/check.mjs' ? sourceOfCheck : [script.replace('/hook', scratch)];
+  const ended = await run(process.execPath, [...program, ...args], {
+    cwd: repositoryRoot,
     env: { ...env, KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port, WITHIN_SECONDS: '1' },
   });
   // No agent runs here: what waits for one is played as if it had come, after its complaint.
@@ -172,6 +177,18 @@ const definitions = async (): Promise<string[]> =>
     ({ metadata }) => `CustomResourceDefinition <none> ${metadata.name}`,
   );
 
+const definitionsApplied = `${allKinds.length} CustomResourceDefinitions are those of this chart\n`;
+const changed = { name: 'peeringpolicies.isthmus.dev' };
+const versions = async () => (await kube.get(customResourceDefinitions, changed))?.spec.versions;
+/** Makes a definition what a former release may have left; resolves with what it was. */
+async function ageDefinition(): ReturnType<typeof versions> {
+  const wanted = await versions();
+  const former = wanted?.map((version) => ({ ...version, additionalPrinterColumns: [] }));
+  await kube.mergePatch(customResourceDefinitions, changed, { spec: { versions: former } });
+  expect(await versions()).not.toEqual(wanted);
+  return wanted;
+}
+
 describe('a release of the chart', () => {
   test('whose agent does not become ready is taken back with --atomic, and leaves the definitions alone', async () => {
     const file = await values({ image: 'isthmus.test/agent:0' });
@@ -180,17 +197,41 @@ describe('a release of the chart', () => {
     expect([code, stderr, said]).toEqual([
       1,
       expect.stringContaining('has been uninstalled due to atomic being set'),
-      '',
+      expect.stringContaining(definitionsApplied),
     ]);
     const isAsBefore = async () => (await everything()).join() === [...before, ...(await definitions())].sort().join();
     await eventually('nothing else to be left', isAsBefore, { withinMs: 60_000, everyMs: 1_000 });
   }, 180_000);
 
-  test('is installed into a cluster that has none of our objects', async () => {
+  test('is refused before anything is written where a check stops: the hook says which, and how it is mended', async () => {
+    const network = { podCidrs: ['10.200.0.0/16'], serviceCidr: '10.96.0.0/12', externalCidr: '10.96.0.0/16' };
+    const file = await values({ image: 'isthmus.test/agent:0', network });
+    const flags = ['--values', file, '--timeout', '60s'];
+    const { code, stderr, said } = await played('install', release, chart, ...flags);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`job ${release}-preflight failed`)]);
+    expect(said).toMatch(/ranges +stop/);
+    expect(said).toContain('10.96.0.0/16');
+    expect(said).toContain('to do: ');
+    expect(said).not.toContain(definitionsApplied);
+    expect((await kube.list(deployments, undefined, 'liqo')).length).toBe(0);
+    const gone = await helm('uninstall', release, '--no-hooks');
+    expect(gone.code, gone.stderr).toBe(0);
+    await kubectl('delete', 'all,sa,cm', '-n', 'default', '-l', 'app.kubernetes.io/managed-by=Helm');
+    const ignored = await values({ image: 'isthmus.test/agent:0', network, preflight: { ignore: ['ranges'] } });
+    const { stdout } = await helm('template', release, chart, '--values', ignored);
+    expect(stdout).toContain('"--ignore-check"');
+    const off = await values({ image: 'isthmus.test/agent:0', network, preflight: { enabled: false } });
+    expect((await helm('template', release, chart, '--values', off)).stdout).not.toContain('-preflight');
+  }, 120_000);
+
+  test('is installed into a cluster that has none of our objects but definitions of a former release', async () => {
+    const wanted = await ageDefinition();
     const file = await values({ metrics: 'authenticated', image: 'isthmus.test/agent:1' });
     const { code, stderr, stdout, said } = await played('install', release, chart, '--values', file);
     expect(code, stderr).toBe(0);
     // No agent runs here.
+    expect(said).toContain(definitionsApplied);
+    expect(await versions()).toEqual(wanted);
     expect(said).toContain('Isthmus does not work after 1 s: the agent has not registered its webhooks.');
     expect(stdout).toContain('first run `isthmus uninstall');
     const objects = await released();
@@ -204,12 +245,7 @@ describe('a release of the chart', () => {
   }, 120_000);
 
   test('is upgraded: changed values and definitions arrive, what is no longer asked for goes', async () => {
-    const changed = { name: 'peeringpolicies.isthmus.dev' };
-    const versions = async () => (await kube.get(customResourceDefinitions, changed))?.spec.versions;
-    const wanted = await versions();
-    const former = wanted?.map((version) => ({ ...version, additionalPrinterColumns: [] }));
-    await kube.mergePatch(customResourceDefinitions, changed, { spec: { versions: former } });
-    expect(await versions()).not.toEqual(wanted);
+    const wanted = await ageDefinition();
     const later = { name: 'retainedvolumes.isthmus.dev' };
     await kube.delete(customResourceDefinitions, later);
     const isGone = async () => (await kube.get(customResourceDefinitions, later)) === undefined;
@@ -217,7 +253,7 @@ describe('a release of the chart', () => {
     const file = await values({ image: 'isthmus.test/agent:2', sharePercent: 70 });
     const { code, stderr, said } = await played('upgrade', release, chart, '--values', file);
     expect(code, stderr).toBe(0);
-    expect(said).toBe(`${allKinds.length} CustomResourceDefinitions are those of this chart\n`);
+    expect(said).toContain(definitionsApplied);
     expect(await versions()).toEqual(wanted);
     expect(await definitions()).toHaveLength(allKinds.length);
     expect([await image(), await share()]).toEqual(['isthmus.test/agent:2', 70]);

@@ -2,6 +2,7 @@
 import type { Access, CloudFunction, Trigger } from './cloud-function.ts';
 import httpFunctions from './http-functions.json' with { type: 'json' };
 import { outboxInsertions, patterns } from './runtime/bus-patterns.ts';
+import { signInRights, type TableRights, tableRightsOf } from './table-rights.ts';
 
 /** Reading needs writing too: signed requests are spent, uses of keys are counted. */
 const readsAndWrites: readonly Access[] = ['table:read', 'table:write'];
@@ -22,6 +23,9 @@ const unlikeOthers: Readonly<Record<string, readonly Access[]>> = {
 const ringing =
   /^\/v1\/(agent\/(enroll|observed)|clusters|peerings|requests|invitations|invitation-redemptions|tenant|tenants)\b/;
 
+/** Of the routes for members of a tenant, those that read or write something of another one: that agreed, offered, asked or was asked. */
+const acrossTenants = /^api-(directory|invitations|requests)-/;
+
 const nameOf = (file: string): string =>
   file
     .replace(/^functions\//, '')
@@ -32,15 +36,32 @@ const entry = (
   file: string,
   trigger: Trigger,
   access: readonly Access[],
-  over: Partial<Pick<CloudFunction, 'memoryMb' | 'timeoutSeconds'>> = {},
-): CloudFunction => ({ name: nameOf(file), file, trigger, memoryMb: 256, timeoutSeconds: 15, access, ...over });
+  over: Partial<Pick<CloudFunction, 'memoryMb' | 'timeoutSeconds'>> & { readonly auth?: string } = {},
+): CloudFunction => {
+  const { auth, ...limits } = over;
+  const name = nameOf(file);
+  const asked = {
+    name,
+    ...(trigger.kind === 'http' && { method: trigger.method }),
+    ...(auth !== undefined && auth !== 'none' && { auth }),
+    rings: access.includes('channel:ring'),
+  };
+  const none: TableRights = { read: [], write: [] };
+  const table = access.includes('table:read') ? tableRightsOf(asked) : none;
+  const signIn = access.includes('table:session') ? signInRights : none;
+  return { name, file, trigger, memoryMb: 256, timeoutSeconds: 15, access, table, signIn, ...limits };
+};
 
 function httpEntry({ file, method, path, auth }: (typeof httpFunctions)[number]): CloudFunction {
   const agent = auth === 'agent' || auth === 'enroll';
   const usual = method !== 'GET' && ringing.test(path) ? coordinates : readsAndWrites;
-  const access = auth === 'none' ? [] : (unlikeOthers[`${method} ${path}`] ?? usual);
+  const needs = auth === 'none' ? [] : (unlikeOthers[`${method} ${path}`] ?? usual);
+  const access =
+    auth === 'key' && !needs.includes('channel:ring') && !acrossTenants.test(nameOf(file))
+      ? [...needs, 'table:session' as const]
+      : needs;
   // An HTTP API gives up after 30 s; long polls wait for 25 s at most.
-  return entry(file, { kind: 'http', method, path }, access, { memoryMb: agent ? 256 : 512, timeoutSeconds: 29 });
+  return entry(file, { kind: 'http', method, path }, access, { memoryMb: agent ? 256 : 512, timeoutSeconds: 29, auth });
 }
 
 const events = 'functions/events';

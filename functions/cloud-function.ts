@@ -1,9 +1,13 @@
 /** A cloud function as the deployment sees it: its file, its trigger, its rights. */
+import type { TableRights } from './table-rights.ts';
+
 export type Access =
   /** GetItem, Query. */
   | 'table:read'
   /** PutItem, UpdateItem, DeleteItem, ConditionCheckItem. */
   | 'table:write'
+  /** Serves one tenant at a time, in a session of its own role that is for this tenant: the other two are rights of that session. */
+  | 'table:session'
   /** Reads the table's stream. */
   | 'stream:read'
   /** PutEvents on the bus. */
@@ -36,4 +40,8 @@ export interface CloudFunction {
   readonly memoryMb: number;
   readonly timeoutSeconds: number;
   readonly access: readonly Access[];
+  /** Where in the table. Empty without `table:read` and `table:write`. With `table:session`: in a session, for the tenant of the session. */
+  readonly table: TableRights;
+  /** With `table:session`: before it has a session, of all tenants. */
+  readonly signIn: TableRights;
 }

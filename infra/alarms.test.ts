@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { requestMessage as written } from '#functions/runtime/request-log.ts';
-import { requestMessage, sectionOf } from './rules/alarms.ts';
+import { metricNamespace, requestMetric } from '#shared/metrics/embedded.ts';
+import { sectionOf } from './rules/alarms.ts';
 import { type SynthesisedStage, synthesise } from './testing/synthesised.ts';
 import { ofType, properties } from './testing/templates.ts';
 
@@ -93,8 +93,13 @@ test('the headroom is four fifths of what production sets aside for no function'
   expect(headroom).toMatchObject({ Threshold: Math.floor(0.8 * (accountConcurrency - set)) });
 });
 
-test('access log lines are found by the message that functions write', () => {
-  expect(requestMessage).toBe(written);
+test('the duration of requests that the alarm watches is the one that the functions embed, for all callers together', () => {
+  expect(alarmsOf(production).find(({ name }) => name === 'api-slow')).toMatchObject({
+    Namespace: metricNamespace,
+    MetricName: requestMetric.duration,
+    Dimensions: [{ Name: 'Broker', Value: 'isthmus-production' }],
+    ExtendedStatistic: 'p99',
+  });
 });
 
 test('what is counted from logs feeds an alarm, by name and namespace', () => {
@@ -104,15 +109,8 @@ test('what is counted from logs feeds an alarm, by name and namespace', () => {
       const [{ MetricName, MetricNamespace, MetricValue } = {}] = MetricTransformations as Record<string, unknown>[];
       return { FilterPattern, LogGroupName: String(LogGroupName), MetricName, MetricNamespace, MetricValue };
     });
-  const requests = {
-    FilterPattern: '{ ($.msg = "request") && ($.waited NOT EXISTS) }',
-    MetricName: 'RequestMs',
-    MetricValue: '$.ms',
-  };
   expect(counted).toMatchObject([
     { FilterPattern: '{ ($.status = "429") && ($.integration = "-") }', MetricName: 'ThrottledRequests' },
-    requests,
-    requests,
   ]);
   for (const { MetricName, MetricNamespace } of counted) {
     expect(alarmsOf(production)).toContainEqual(expect.objectContaining({ MetricName, Namespace: MetricNamespace }));

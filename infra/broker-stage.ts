@@ -1,4 +1,4 @@
-/** All stacks of one stage, in the order in which they need each other: data and edge, then functions, then observability. */
+/** All stacks of one stage, in the order in which they need each other: data and edge, what functions have in common, alarms (which end a release), functions. */
 import { Stage, type StageProps, Tags } from 'aws-cdk-lib';
 import type { Code } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
@@ -15,6 +15,7 @@ import { ConsoleStack } from './stacks/console.ts';
 import { DataStack } from './stacks/data.ts';
 import { EdgeStack } from './stacks/edge.ts';
 import { EventsStack } from './stacks/events.ts';
+import { FoundationStack } from './stacks/foundation.ts';
 import { ObservabilityStack } from './stacks/observability.ts';
 import type { StageSettings } from './stages.ts';
 
@@ -34,6 +35,12 @@ export function minutesOf(rate: string): number {
   }
   return Number(count) * (minutes[unit] ?? 1);
 }
+
+const restParts = [
+  ['api-peerings', 'its REST API: clusters, peerings and what leads to them'],
+  ['api-tenants', 'its REST API: tenants, members, keys, audit'],
+  ['api-receivers', 'its REST API: webhooks and event targets'],
+] as const;
 
 const watchedIn = (
   functions: readonly CloudFunction[],
@@ -74,6 +81,12 @@ export class BrokerStage extends Stage {
 
     const data = new DataStack(this, 'data', settings, stack('data', 'its table'));
     const edge = new EdgeStack(this, 'edge', settings, names, stack('edge', 'its addresses'));
+    const foundation = new FoundationStack(this, 'foundation', {
+      settings,
+      names,
+      functions,
+      ...stack('foundation', 'what its functions have in common'),
+    });
     const environment: CloudEnvironment = {
       TABLE_NAME: names.table,
       BUS_NAME: names.bus,
@@ -102,7 +115,10 @@ export class BrokerStage extends Stage {
         functions: within('events'),
         ...stack('events', 'what happens after a change'),
       }),
-      new ApiStack(this, 'api', { ...runs, ...apis, functions: within('api'), ...stack('api', 'its REST API') }),
+      ...restParts.map(
+        ([part, description]) =>
+          new ApiStack(this, part, { ...runs, ...apis, functions: within(part), ...stack(part, description) }),
+      ),
       new ChannelStack(this, 'channel', {
         ...runs,
         ...apis,
@@ -110,11 +126,6 @@ export class BrokerStage extends Stage {
         ...stack('channel', 'what agents talk to'),
       }),
     ];
-    // They know the table and the APIs by name: CloudFormation does not see that those must be there first.
-    for (const each of running) {
-      each.addStackDependency(data);
-      each.addStackDependency(edge);
-    }
     const page = new ConsoleStack(this, 'console', {
       settings,
       names,
@@ -129,5 +140,8 @@ export class BrokerStage extends Stage {
       ...stack('observability', 'alarms and dashboard'),
     });
     observability.addStackDependency(edge);
+    // They know the others by name: CloudFormation does not see that those must be there first.
+    for (const each of running)
+      for (const first of [data, edge, foundation, observability]) each.addStackDependency(first);
   }
 }

@@ -70,14 +70,15 @@ describe('functions', () => {
 
 describe('the edge', () => {
   test('sends each route of the catalogue to its function and to no other', () => {
-    const api = { ...stack('api', production).resources, ...stack('channel', production).resources };
+    const api = Object.fromEntries(everything(production));
     const routes = Object.values(api)
       .filter(({ Type, Properties }) => Type === 'AWS::ApiGatewayV2::Route' && !/^\$/.test(String(Properties.RouteKey)))
       .map((route) => {
         const { RouteKey, Target } = properties(route);
         const integration = api[/<([^>]+)>/.exec(String(Target))?.[1] ?? '']!;
         const uri = String(properties(integration).IntegrationUri);
-        const target = api[/<(\w+)\.Arn>/.exec(uri)?.[1] ?? '']!;
+        const alias = api[/<(\w+)>\/invocations$/.exec(uri)?.[1] ?? /^<(\w+)>$/.exec(uri)?.[1] ?? '']!;
+        const target = api[/<(\w+)>/.exec(String(properties(alias).FunctionName))?.[1] ?? '']!;
         return `${RouteKey} -> ${target.Properties.Description}`;
       });
     const wanted = cloudFunctions.flatMap(({ file, trigger }) =>
@@ -112,7 +113,9 @@ describe('the edge', () => {
   });
 
   test('has a function that says in our words that there is no such route', () => {
-    const api = Object.values(stack('api', production).resources);
+    const api = ['api-peerings', 'api-receivers', 'api-tenants'].flatMap((part) =>
+      Object.values(stack(part, production).resources),
+    );
     const keys = api
       .filter(({ Type }) => Type === 'AWS::ApiGatewayV2::Route')
       .map((route) => String(properties(route).RouteKey));
@@ -201,7 +204,7 @@ describe('the table', () => {
     expect(ofType('AWS::Lambda::EventSourceMapping', of)[0]?.Properties.EventSourceArn).toBe(
       of.settings.restoredTable?.streamArn,
     );
-    for (const part of ['api', 'channel', 'events']) {
+    for (const part of ['api-peerings', 'api-receivers', 'api-tenants', 'channel', 'events', 'foundation']) {
       expect(stack(part, of).text).not.toMatch(/table\/isthmus-everything[^-]/);
     }
   });

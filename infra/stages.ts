@@ -27,7 +27,7 @@ export const StageSettings = z.strictObject({
   keepData: z.boolean(),
   /** How far back the table can be restored to any second. */
   pointInTimeRecoveryDays: z.int().min(1).max(35),
-  /** After a restore: the table to use instead of the one that the data stack made (docs/deploy.md, "Restore"). */
+  /** After a restore: the table to use instead of the one that the data stack made (`npm run restore`). */
   restoredTable: z.strictObject({ name: z.string(), streamArn: z.string() }).optional(),
   /** The bus keeps events this long for replay. */
   archiveDays: days,
@@ -50,6 +50,8 @@ export const StageSettings = z.strictObject({
   /** Concurrent executions set aside, by function name. They are taken from the account's for all others. */
   reservedConcurrency: z.record(z.string(), z.int().min(1)),
 
+  /** A new version of a function gets a tenth of its calls for so long, and goes back when an alarm rings. Undefined: all calls at once. */
+  canaryMinutes: z.literal([5, 10, 15, 30]).optional(),
   /** Get every alarm: e-mail addresses, and HTTPS addresses of a pager. AWS asks each to confirm once. Empty: alarms reach no reader, and the synthesis warns. */
   alarmSubscribers: z.array(z.union([z.email(), z.url({ protocol: /^https$/ })])),
   /** USD a month that the whole account may cost: the alarms' topic is told at 80 % of it, and when the forecast is above it. */
@@ -114,6 +116,7 @@ const production: StageSettings = {
   consoleIssuers: [],
   accountConcurrency: 1_000,
   reservedConcurrency: setAside,
+  canaryMinutes: 10,
   alarmSubscribers: [],
   monthlyBudgetUsd: 300,
   dashboard: true,

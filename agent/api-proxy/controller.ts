@@ -1,16 +1,17 @@
 /** Provider: keeps the address of the API server's proxy, and keeps the proxy open while a consumer may use it. */
 import { type ApiProxy, startApiProxy } from '#agent/api-proxy/server.ts';
 import { rangeIps } from '#agent/model/network-selections.ts';
-import { tenantsByCluster } from '#agent/model/peering-selections.ts';
+import { peerSecrets, tenantsByCluster } from '#agent/model/peering-selections.ts';
 import { networkOfType } from '#agent/network/ranges/cluster-ipam.ts';
 import { endpointSlices } from '#agent/network/ranges/ip/decide.ts';
 import { ensureExposedService } from '#agent/network/ranges/ip/exposed-service.ts';
+import { doorOf } from '#agent/peering/credentials/front-door.ts';
 import type { Applied, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { covers, deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
-import { fieldManager, label } from '#shared/domain/liqo-keys.ts';
+import { fieldManager, isthmusLabel, label } from '#shared/domain/liqo-keys.ts';
 import { ipType, networkPort, networkType } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled } from '#shared/domain/outcome.ts';
 import type { Ids } from '#shared/ports/ids.ts';
@@ -31,6 +32,7 @@ import {
   proxyUsers,
   tokenConditions,
 } from './decide.ts';
+import { createDoorKeeper } from './door-keeper.ts';
 
 export interface ApiServerProxyDeps extends ControllerDeps {
   readonly cluster: Cluster;
@@ -41,11 +43,13 @@ export interface ApiServerProxyDeps extends ControllerDeps {
   readonly apiServerUrl: string;
   /** Where it is from here. */
   readonly upstream: { readonly host: string; readonly port: number };
+  /** The same for requests of our own, and the CA that it is verified with. */
+  readonly apiServer: { readonly server: URL; readonly ca: string | undefined };
   /** Of this process, for the Service. */
   readonly podIp: string;
   /** Where this process runs; without it callers are hidden behind the node of the gateway. */
   readonly nodeName?: string;
-  /** Default: the well-known one; 0: any. */
+  /** Of proxy and front door. Default: the well-known ones; 0: any. */
   readonly port?: number;
   /** Default: every address. */
   readonly host?: string;
@@ -54,6 +58,7 @@ export interface ApiServerProxyDeps extends ControllerDeps {
 const key = 'proxy';
 /** A consumer without tokens connects constantly, so its condition is reviewed this often. */
 const tokenlessEveryMs = 5_000;
+const doorCheckMs = 12 * 3_600_000;
 
 export function createApiServerProxyController(deps: ApiServerProxyDeps): Controller {
   const { cluster, clusterId, systemNamespace: namespace, ids, clock, log, podIp, nodeName } = deps;
@@ -67,6 +72,12 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
   const configurations = caches.cache(networkKinds.configurations);
   const targets = proxyTargets(deps.apiServerUrl);
   const serviceRef = { namespace, name: proxyServiceName };
+  const secrets = peerSecrets(caches);
+  const door = createDoorKeeper({
+    ...{ api, tenants, secrets, systemNamespace: namespace, clock, log, upstream: deps.apiServer },
+    ...(deps.port !== undefined && { port: deps.port }),
+    ...(deps.host !== undefined && { host: deps.host }),
+  });
   let proxy: ApiProxy | undefined;
   /** Of this run of the proxy. */
   const welcome = new Map<string, { readonly since: number; readonly byAddress: boolean }>();
@@ -105,7 +116,8 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     for (const tenant of tenants.list()) {
       const { clusterID } = tenant.spec;
       const [user] = proxyUsers([tenant], linked);
-      const isWelcome = user?.isInBand === true && leadsHere(tenant.spec.proxyURL, exposed);
+      const isHere = doorOf(tenant) !== undefined || leadsHere(tenant.spec.proxyURL, exposed);
+      const isWelcome = user?.isInBand === true && isHere;
       const byAddress = needsNoToken(tenant);
       const before = welcome.get(clusterID);
       if (!isWelcome) for (const known of [welcome, withToken, fromLink]) known.delete(clusterID);
@@ -184,6 +196,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     );
     if (users.length === 0) await close();
     else proxy ??= await listen();
+    const doorPort = await door.ensure(signal);
     await reportConditions(signal);
     // Without a network no consumer can reach the proxy.
     if (networkOfType(networks.list(), networkType.external) === undefined) return settled;
@@ -191,7 +204,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
     await ensure(services, service, buildProxyService(namespace), signal);
     const slice = sliceCache.get(serviceRef);
     if (proxy !== undefined) {
-      const wanted = buildProxyEndpoints(namespace, { ip: podIp, port: proxy.port });
+      const wanted = buildProxyEndpoints(namespace, { ip: podIp, port: proxy.port, doorPort });
       await ensure(endpointSlices, slice, wanted, signal);
     } else if (slice !== undefined) await deleteObject(api, endpointSlices, slice, signal);
     const clusterIp = service?.spec?.clusterIP;
@@ -203,7 +216,9 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
       clusterIp,
       ...(nodeName !== undefined && { servedBy: nodeName }),
     };
-    return ensureExposedService(cluster, ips, exposed, signal);
+    const outcome = await ensureExposedService(cluster, ips, exposed, signal);
+    // Its certificate ends some day.
+    return doorPort !== undefined && outcome === settled ? again(doorCheckMs) : outcome;
   }
 
   const mine = (name: string) => (object: KubeObject) =>
@@ -213,6 +228,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
       name: 'api-server-proxy',
       watches: [
         watch(tenants, () => [key]),
+        watch(secrets, (secret) => (secret.metadata.labels?.[isthmusLabel.credentialOf] === undefined ? [] : [key])),
         watch(serviceCache, mine(proxyServiceName)),
         watch(sliceCache, mine(proxyServiceName)),
         watch(ips, mine(ipType.apiServerProxy)),
@@ -231,7 +247,7 @@ export function createApiServerProxyController(deps: ApiServerProxyDeps): Contro
         await controller.run(signal);
       } finally {
         // The next leader opens its own listener.
-        await close();
+        await Promise.all([close(), door.close()]);
       }
     },
   };

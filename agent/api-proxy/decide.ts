@@ -2,6 +2,7 @@
 
 import { credentialOf } from '#agent/model/peer-credentials.ts';
 import type { EndpointSlice } from '#agent/network/ranges/ip/decide.ts';
+import { doorOf } from '#agent/peering/credentials/front-door.ts';
 import { readPublicKey } from '#agent/pki/cluster-keys.ts';
 import type { Applied } from '#kube/model/types.ts';
 import { type Condition, removeCondition, setCondition } from '#kube/writes/conditions.ts';
@@ -16,19 +17,25 @@ import { type Tenant, tenantConditionType } from '#shared/schema/liqo/tenant.ts'
 
 export const proxyServiceName = 'isthmus-api-server-proxy';
 const portName = 'proxy';
+const doorPortName = 'front-door';
 
 /** Without a selector: of all replicas only the leader serves, so that a token is accepted once. */
 export const buildProxyService = (namespace: string): Applied<Service> => ({
   apiVersion: 'v1',
   kind: 'Service',
   metadata: { name: proxyServiceName, namespace, labels: { [label.managed]: 'true' } },
-  spec: { ports: [{ name: portName, port: networkPort.apiServerProxy, protocol: 'TCP' }] },
+  spec: {
+    ports: [
+      { name: portName, port: networkPort.apiServerProxy, protocol: 'TCP' },
+      { name: doorPortName, port: networkPort.frontDoor, protocol: 'TCP' },
+    ],
+  },
 });
 
-/** `at`: where the listener is. While there is none, neither is this. */
+/** `at`: where the listeners are. While there is no proxy, neither is this. */
 export const buildProxyEndpoints = (
   namespace: string,
-  at: { readonly ip: string; readonly port: number },
+  at: { readonly ip: string; readonly port: number; readonly doorPort?: number | undefined },
 ): Applied<EndpointSlice> => ({
   apiVersion: 'discovery.k8s.io/v1',
   kind: 'EndpointSlice',
@@ -43,7 +50,10 @@ export const buildProxyEndpoints = (
   },
   addressType: 'IPv4',
   endpoints: [{ addresses: [at.ip], conditions: { ready: true } }],
-  ports: [{ name: portName, port: at.port, protocol: 'TCP' }],
+  ports: [
+    { name: portName, port: at.port, protocol: 'TCP' },
+    ...(at.doorPort === undefined ? [] : [{ name: doorPortName, port: at.doorPort, protocol: 'TCP' }]),
+  ],
 });
 
 export interface ProxyUser {
@@ -166,15 +176,28 @@ export const tokenGraceMs = 30_000;
  * against a consumer is that it does not get in while such CONNECTs go on.
  */
 export function tokenConditions(
-  { spec, status }: Tenant,
+  tenant: Tenant,
   welcome: boolean,
   seen: LastSeen | undefined,
   nowMs: number,
   ranges?: readonly string[],
 ): readonly Condition[] {
+  const { spec, status } = tenant;
   const type = tenantConditionType.inBandToken;
   const known = status?.conditions as readonly Condition[] | undefined;
   if (!welcome) return removeCondition(known, type);
+  const door = doorOf(tenant);
+  if (door !== undefined) {
+    const isOpen = 'apiServer' in door;
+    const message = isOpen
+      ? `consumer ${spec.clusterID} comes to the API server by the front door, ${door.apiServer}, with a certificate of it`
+      : `the front door waits for ${door.problem}`;
+    return setCondition(
+      known,
+      { type, status: isOpen ? 'True' : 'False', reason: isOpen ? 'FrontDoor' : 'NoWayToFrontDoor', message },
+      nowMs,
+    );
+  }
   const { tokenless, welcomeSince = nowMs, hasCome = false } = seen ?? {};
   const goesOn = tokenless !== undefined && tokenless.at >= welcomeSince + tokenGraceMs;
   const isFalse = (reason: string): boolean =>

@@ -50,6 +50,7 @@ function lead(): { stop(): Promise<void> } {
       log: silentLog,
       apiServerUrl: server.origin,
       upstream: { host: server.hostname, port: Number(server.port) },
+      apiServer: { server, ca: undefined },
       podIp: '10.200.0.9',
       port: 0,
     }).run(stop.signal);

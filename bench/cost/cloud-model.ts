@@ -26,11 +26,11 @@ import { httpFunctions } from '#functions/routes.ts';
 import { detailOf } from '#functions/runtime/bus-event.ts';
 import { eventSource, patterns } from '#functions/runtime/bus-patterns.ts';
 import type { CloudComposition } from '#functions/runtime/cloud-composition.ts';
+import { createJsonLog } from '#functions/runtime/json-log.ts';
 import { problemResponse } from '#functions/runtime/problem.ts';
 import { createSystemIds } from '#functions/runtime/system-ids.ts';
 import { handler as sweep } from '#functions/schedule/sweep.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
-import { silentLog } from '#shared/ports/log.ts';
 import { handlerMs, Meter, tableRoundTripMs } from './meter.ts';
 import { meteredStore } from './metered-store.ts';
 
@@ -130,6 +130,8 @@ export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
     },
   };
   const ids = createSystemIds(() => clock.now());
+  // Lines as the functions of production write them.
+  const log = createJsonLog('info', { write: (line) => meter.logLine(Buffer.byteLength(line)) });
   const connections: ConnectionTable = createConnectionTable({ store, clock });
   const ringing = new Set<Promise<unknown>>();
   const delivered = createDeliveredBus();
@@ -151,12 +153,12 @@ export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
     },
     clock,
     ids,
-    log: silentLog,
+    log,
     broker: () => ({ url: brokerUrl }),
     limits: options.limits ?? selfHostedLimits,
   });
   const composition: CloudComposition = {
-    control: options.eventsDecide ? { ...control, exchange: storing({ store, clock, ids, log: silentLog }) } : control,
+    control: options.eventsDecide ? { ...control, exchange: storing({ store, clock, ids, log }) } : control,
     connections: {
       opened: (connectionId, agent) => connections.add(connectionId, agent),
       agentOf: (connectionId) => connections.agentOf(connectionId),
@@ -164,7 +166,8 @@ export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
       hangUp: async () => 0,
     },
     clock,
-    log: silentLog,
+    log,
+    metricsBroker: 'isthmus-production',
     version: '0',
     untilChange: async () => undefined,
     doorbellUrl: 'wss://bell.example.com',
@@ -230,7 +233,12 @@ export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
     async socket(route, connectionId, { authorization, body } = {}) {
       const { name, run } = sockets[route] ?? { name: '', run: message };
       if (body !== undefined) meter.add('socketMessage', Math.ceil(body.length / frameSize));
-      const requestContext = { routeKey: route, connectionId, requestId: ids.next('req'), identity: {} };
+      const requestContext = {
+        routeKey: route,
+        connectionId,
+        requestId: ids.next('req'),
+        identity: { sourceIp: '192.0.2.1' },
+      };
       const event = {
         requestContext,
         isBase64Encoded: false,

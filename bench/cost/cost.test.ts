@@ -12,9 +12,9 @@ describe('an hour of an idle cluster', () => {
     expect(units).toMatchObject({ httpRequest: 0, writeUnit: 6, connectionMinute: 60, busEvent: 0 });
     // Twelve pings and one answer, the eighth.
     expect(units.socketMessage).toBe(13);
-    // Each ping reads the connection, the limits of its tenant and, in one query, what was desired and when it was heard; sweeps read besides.
+    // Each ping reads the connection at half the price, the limits of its tenant and, in one query, what was desired and when it was heard; sweeps read besides.
     const { units: without } = await stage.measure(() => stage.model.sweep());
-    expect(units.readUnit - 60 * without.readUnit).toBe(36);
+    expect(units.readUnit - 60 * without.readUnit).toBe(30);
   });
 });
 
@@ -53,4 +53,14 @@ test('the targets hold: an idle cluster 0.03 USD a month, a peering 0.0003, an i
   expect(dollars(readings.peeringSetUp.units)).toBeLessThanOrEqual(0.0003);
   expect(30 * dollars(readings.stackDay.units) + 15 * 0.1 + 3).toBeLessThanOrEqual(5);
   expect(readings.clusterDay.units.connectionMinute).toBeGreaterThanOrEqual(dayMs / 60_000);
+});
+
+test('the log is billed by the lines that the functions write: one of about 500 bytes for a request, none for a ping', async () => {
+  const stage = await openStage();
+  const rome = await stage.join('rome');
+  const { units: pinged } = await stage.measure(() => rome.ping());
+  expect(pinged.logByte).toBe(0);
+  const { units: asked } = await stage.measure(() => rome.cluster.pull().then(() => undefined));
+  expect(asked.logByte).toBeGreaterThan(400);
+  expect(asked.logByte).toBeLessThan(550);
 });

@@ -2,11 +2,8 @@
 import type { Bill, Priced } from './prices.ts';
 import { prices } from './prices.ts';
 
-/** One line of the access log (`functions/runtime/request-log.ts`) with what CloudWatch adds to it. */
-export const logBytesPerRequest = 260;
-/** Of all other functions. The platform's own lines (START, END, REPORT) are kept from the log by `systemLogLevel: WARN`, and ours at level info are few. */
-export const logBytesPerInvocation = 50;
-const isLogged = (name: string): boolean => /^(api-|channel-agent-|channel-connect$)/.test(name);
+/** What CloudWatch bills for a line besides its own bytes. The platform's own lines (START, END, REPORT) are kept from the log by `systemLogLevel: WARN`. */
+const logBytesPerLine = 26;
 /** Our own time in one invocation of a warm function; measured below 2 ms on the machine of the project. */
 export const handlerMs = 2;
 /** What one round trip to the table adds to a function's duration. */
@@ -42,7 +39,11 @@ export class Meter {
     this.durations.set(name, [...(this.durations.get(name) ?? []), ms]);
     this.add('lambdaRequest');
     this.add('lambdaGbSecond', (memoryMb / 1_024) * (Math.ceil(ms) / 1_000));
-    this.add('logByte', isLogged(name) ? logBytesPerRequest : logBytesPerInvocation);
+  }
+
+  /** A line that a function wrote, in bytes. */
+  logLine(bytes: number): void {
+    this.add('logByte', bytes + logBytesPerLine);
   }
 
   get units(): Bill {

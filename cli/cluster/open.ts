@@ -8,7 +8,7 @@ import type { Applied, Subresource } from '#kube/model/types.ts';
 import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { type KubeTarget, loadKubeconfig } from './kubeconfig-files.ts';
+import { type KubeTarget, type LoadedKubeconfig, loadKubeconfig } from './kubeconfig-files.ts';
 
 /** A kind that is not served has no objects: nothing is found, nothing is there to delete. */
 export interface KubeClient {
@@ -45,11 +45,15 @@ export interface KubeClient {
 const timeoutMs = 15_000;
 
 /** Its connections close when `signal` aborts; idle ones keep no process alive. */
-export async function openCluster(
-  target: KubeTarget,
+export const openCluster = async (target: KubeTarget, io: Pick<CliIo, 'clock' | 'signal'>): Promise<KubeClient> =>
+  openLoaded(await loadKubeconfig(target), target.kubeconfig, io);
+
+/** `from`: what errors call the kubeconfig. */
+export async function openLoaded(
+  { text, context, server }: Pick<LoadedKubeconfig, 'text' | 'context' | 'server'>,
+  from: string,
   { clock, signal }: Pick<CliIo, 'clock' | 'signal'>,
 ): Promise<KubeClient> {
-  const { text, context, server } = await loadKubeconfig(target);
   const explained = (error: unknown, what: string): unknown => {
     if (!(error instanceof AppError)) return error;
     // Without an answer: a program or a file that should have given the credentials.
@@ -57,7 +61,7 @@ export async function openCluster(
       const reason = error.cause instanceof Error ? error.cause.message : error.message;
       return new AppError('invalid_input', `the credentials of context ${context} do not work: ${reason}`, {
         cause: error,
-        detail: { field: 'kubeconfig', value: target.kubeconfig, remedy: 'try them with `kubectl get nodes`' },
+        detail: { field: 'kubeconfig', value: from, remedy: 'try them with `kubectl get nodes`' },
       });
     }
     if (error.detail.status === undefined) return error;

@@ -39,7 +39,7 @@ Example:
     .action(async (flags: Flags) => {
       const kube = retryReads(io, await openCluster(flags, io));
       const report = await check(io, kube, flags, { clusterId: undefined, remedy: (known) => `it is ${known}` });
-      print(io, flags.output, report);
+      printReport(io, flags.output, report);
       const refusal = refusalOf(stopsOf(report.findings, flags.ignoreCheck));
       if (refusal !== undefined) throw refusal;
     });
@@ -51,7 +51,7 @@ const tones: Readonly<Record<Finding['outcome'], Tone>> = {
   stop: 'bad',
 };
 
-function print(io: CliIo, format: Flags['output'], report: CheckReport): void {
+export function printReport(io: Pick<CliIo, 'stdout' | 'env'>, format: Flags['output'], report: CheckReport): void {
   if (format !== 'table') {
     printObject(io, format, report);
     return;

@@ -31,7 +31,7 @@ export function printListing<T>(io: CliIo, format: Format, listing: Listing<T>):
   }
 }
 
-export function printObject(io: CliIo, format: 'json' | 'yaml', value: unknown): void {
+export function printObject(io: Pick<CliIo, 'stdout'>, format: 'json' | 'yaml', value: unknown): void {
   io.stdout.write(format === 'json' ? `${JSON.stringify(value, null, 2)}\n` : yaml.stringify(value));
 }
 

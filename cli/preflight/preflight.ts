@@ -57,7 +57,12 @@ function given<T>(value: T | AppError): T {
   return value;
 }
 
-export async function check(io: CliIo, kube: KubeClient, flags: CheckFlags, wanted: Wanted): Promise<CheckReport> {
+export async function check(
+  io: Pick<CliIo, 'clock'>,
+  kube: KubeClient,
+  flags: CheckFlags,
+  wanted: Wanted,
+): Promise<CheckReport> {
   const { facts } = await observe(io, kube, flags, wanted);
   return { kubernetes: facts.cluster.version, profile: facts.found.profile.name, findings: decide(facts) };
 }

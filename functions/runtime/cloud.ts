@@ -5,12 +5,13 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Context } from 'aws-lambda';
 import { type ConnectionTable, createConnectionTable } from '#control/adapters/apigateway/connections.ts';
+import type { TenantSessions } from '#control/adapters/aws-targets/tenant-session.ts';
 import { type Backoff, jitteredBackoff } from '#control/adapters/dynamodb/backoff.ts';
 import { createDynamoDbStore } from '#control/adapters/dynamodb/dynamodb-store.ts';
 import { createDeliveredBus } from '#control/adapters/eventbridge/delivered-bus.ts';
 import type { Publisher } from '#control/adapters/eventbridge/publisher.ts';
 import { createHttpsJson } from '#control/adapters/https-json/https-json.ts';
-import { createControl } from '#control/control.ts';
+import { type Control, createControl } from '#control/control.ts';
 import type { AgentChannel, ClusterRef } from '#control/ports/agent-channel.ts';
 import type { EventTargetSender } from '#control/ports/event-target-sender.ts';
 import type { SecretBox } from '#control/ports/secret-box.ts';
@@ -43,6 +44,8 @@ export interface Parts {
   readonly secretBox?: (deps: PartDeps) => SecretBox;
   readonly webhookSender?: (deps: PartDeps) => WebhookSender;
   readonly eventTargetSender?: (deps: PartDeps) => EventTargetSender;
+  /** Credentials for one tenant. */
+  readonly sessions?: (deps: PartDeps) => TenantSessions;
 }
 
 type Handler<E, R> = (event: E, context: Context) => Promise<R>;
@@ -73,19 +76,13 @@ function compose(
   const log = createJsonLog(env.LOG_LEVEL);
   const clock = systemClock;
   const backoff = jitteredBackoff(clock, Math.random);
-  const store = createDynamoDbStore({
-    client: new DynamoDBClient(clientSettings),
-    tableName: env.TABLE_NAME,
-    clock,
-    backoff,
-  });
+  const client = new DynamoDBClient(clientSettings);
+  const store = createDynamoDbStore({ client, tableName: env.TABLE_NAME, clock, backoff });
   const connections = createConnectionTable({ store, clock });
   const deps: PartDeps = { env, log, connections, backoff };
   const channel = parts.channel?.(deps) ?? withoutRight(log);
   const delivered = createDeliveredBus();
-  const control = createControl({
-    store,
-    bus: delivered,
+  const uses = {
     channel,
     clock,
     ids: createSystemIds(() => clock.now()),
@@ -99,9 +96,23 @@ function compose(
       principal: env.EVENT_PRINCIPAL,
       send: async () => ({ error: noPosting }),
     },
-  });
+  };
+  const control = createControl({ ...uses, store, bus: delivered });
+  const sessions = parts.sessions?.(deps);
+  const controlFor = (session: TenantSessions) =>
+    keptFor(keptTenants, (tenant): Control => {
+      // Clients of all tenants share the connections of one.
+      const { requestHandler } = client.config;
+      const own = new DynamoDBClient({ ...clientSettings, requestHandler, credentials: () => session(tenant) });
+      return createControl({
+        ...uses,
+        store: createDynamoDbStore({ client: own, tableName: env.TABLE_NAME, clock, backoff }),
+        bus: createDeliveredBus(),
+      });
+    });
   const composition: CloudComposition = {
     control,
+    ...(sessions && { controlOf: controlFor(sessions) }),
     connections: {
       opened: (connectionId, agent) => connections.add(connectionId, agent),
       agentOf: (connectionId) => connections.agentOf(connectionId),
@@ -123,6 +134,22 @@ function compose(
 }
 
 const pollMs = 1_000;
+/** Tenants whose sessions a process keeps. */
+const keptTenants = 200;
+
+/** Makes each once; of more than `most` the oldest is made again. */
+function keptFor<T>(most: number, make: (name: string) => T): (name: string) => T {
+  const kept = new Map<string, T>();
+  return (name) => {
+    const known = kept.get(name);
+    if (known !== undefined) return known;
+    const [oldest] = kept.keys();
+    if (kept.size >= most && oldest !== undefined) kept.delete(oldest);
+    const made = make(name);
+    kept.set(name, made);
+    return made;
+  };
+}
 
 const closed = async (): Promise<never> => {
   throw new Error('the catalogue gives this function no right to the keyring');

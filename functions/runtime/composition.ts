@@ -22,6 +22,8 @@ export interface Connections {
 
 export interface Composition {
   readonly control: Control;
+  /** The same use cases with the rights to this one tenant. Undefined where one process has the rights to all. */
+  readonly controlOf?: (tenant: string) => Control;
   readonly connections: Connections;
   readonly clock: Clock;
   readonly log: Log;

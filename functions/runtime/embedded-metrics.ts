@@ -1,7 +1,8 @@
 /**
  * Metrics of the hosted broker, embedded in the lines of its access log: CloudWatch makes metrics of a JSON line that has `_aws` (Embedded Metric
- * Format), so that nothing is sent while a request waits. One dimension set, broker and kind of caller: a metric costs by its dimension values, and
- * routes and tenants would make thousands. Both are in the same line, for Logs Insights.
+ * Format), so that nothing is sent while a request waits. Dimensions are broker and kind of caller: a metric costs by its dimension values, and
+ * routes and tenants would make thousands. Both are in the same line, for Logs Insights. Each byte is billed for each request, so a line names
+ * only the metrics that it has something to say about: a refusal or failure that is not counted counts as none.
  */
 import { type callerKinds, metricNamespace, requestMetric } from '#shared/metrics/embedded.ts';
 import type { AnyPrincipal } from './route.ts';
@@ -24,20 +25,19 @@ const kindOf = ({ caller, agent, operator }: AnyPrincipal): (typeof callerKinds)
 /** Fields of the line. Refused: a status of 400 to 499; failed: 500 and above. */
 export function embeddedMetrics({ broker, principal, status, ms, waited, at }: Answered): Record<string, unknown> {
   const { duration, refused, failed } = requestMetric;
-  const metrics = [
-    ...(waited ? [] : [{ Name: duration, Unit: 'Milliseconds' }]),
-    { Name: refused, Unit: 'Count' },
-    { Name: failed, Unit: 'Count' },
+  const outcome = status >= 500 ? failed : status >= 400 ? refused : undefined;
+  const byCaller = ['Broker', 'Caller'];
+  const directives = [
+    // The second set is all callers together, which the alarm watches.
+    ...(waited ? [] : [{ Dimensions: [byCaller, ['Broker']], Metrics: [{ Name: duration, Unit: 'Milliseconds' }] }]),
+    ...(outcome === undefined ? [] : [{ Dimensions: [byCaller], Metrics: [{ Name: outcome, Unit: 'Count' }] }]),
   ];
+  if (directives.length === 0) return {};
   return {
-    _aws: {
-      Timestamp: at,
-      CloudWatchMetrics: [{ Namespace: metricNamespace, Dimensions: [['Broker', 'Caller']], Metrics: metrics }],
-    },
+    _aws: { Timestamp: at, CloudWatchMetrics: directives.map((each) => ({ Namespace: metricNamespace, ...each })) },
     Broker: broker,
     Caller: kindOf(principal),
     ...(!waited && { [duration]: ms }),
-    [refused]: status >= 400 && status < 500 ? 1 : 0,
-    [failed]: status >= 500 ? 1 : 0,
+    ...(outcome !== undefined && { [outcome]: 1 }),
   };
 }

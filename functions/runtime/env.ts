@@ -16,6 +16,10 @@ export const CloudEnv = z.object({
   BOX_SECRET: z.string().min(1),
   /** Whom roles of tenants have to trust before events go into their buses and queues: an ARN. */
   EVENT_PRINCIPAL: z.string().min(1),
+  /** The function's own role, of which it takes a session for each tenant that it serves. */
+  SESSION_ROLE: z.string().min(1).optional(),
+  /** Instead of AWS, for functions on a machine of our own: where sessions are taken. */
+  AWS_ENDPOINT_URL_STS: z.url().optional(),
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   /** How often an agent with nothing to say reports. The price of an idle cluster hangs on it. */
   HEARTBEAT_SECONDS: z.coerce.number().int().min(15).max(3_600).default(300),
@@ -29,7 +33,15 @@ export type CloudEnv = z.infer<typeof CloudEnv>;
 /** For infrastructure: a name that is missing or misspelt fails to compile. */
 export type CloudEnvironment = Readonly<
   Record<
-    Exclude<keyof CloudEnv, 'HEARTBEAT_SECONDS' | 'SOCKET_URL' | 'PRIVATE_WEBHOOKS' | 'EVENT_TARGETS_ENDPOINT'>,
+    Exclude<
+      keyof CloudEnv,
+      | 'AWS_ENDPOINT_URL_STS'
+      | 'EVENT_TARGETS_ENDPOINT'
+      | 'HEARTBEAT_SECONDS'
+      | 'PRIVATE_WEBHOOKS'
+      | 'SESSION_ROLE'
+      | 'SOCKET_URL'
+    >,
     string
   >
 > & {

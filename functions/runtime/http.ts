@@ -117,8 +117,10 @@ export function http<
     { signal }: { signal: AbortSignal },
   ): Promise<APIGatewayProxyStructuredResultV2> => {
     const composition = compositionOf(context);
-    const { control, clock, version, longestWaitSeconds, doorbellUrl } = composition;
+    const { clock, version, longestWaitSeconds, doorbellUrl } = composition;
     const principal = principals.get(event) ?? {};
+    const { caller } = principal;
+    const control = (caller && composition.controlOf?.(caller.tenant)) ?? composition.control;
     const body = route.body === undefined ? undefined : jsonBodyOf(event, maxBody);
     const input = {
       ...principal,

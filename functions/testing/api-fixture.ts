@@ -24,6 +24,7 @@ import { ManualClock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
 import type { AgentClaims, ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
+import { createTableGuard, MissingRight, type TableUse } from './table-guard.ts';
 
 export interface ApiAnswer {
   readonly status: number;
@@ -52,6 +53,8 @@ export interface ApiFixtureOptions {
   readonly wrap?: (store: Store) => Store;
   /** To be shared by several processes. */
   readonly store?: Store;
+  /** Of each use of the table by a request. */
+  readonly heard?: (use: TableUse) => void;
   /** What this broker cannot do, as one without a key for secrets or without an identity at AWS. */
   readonly without?: 'webhooks' | 'event-targets';
 }
@@ -98,8 +101,8 @@ export async function createApiFixture(options: ApiFixtureOptions = {}): Promise
   const { clock = new ManualClock(), log = silentLog, wrap = (store) => store } = options;
   const ids = options.ids ?? createSystemIds(() => clock.now());
   const store = options.store ?? wrap(createMemoryStore({ clock }));
-  const control = createControl({
-    store,
+  const guard = createTableGuard(options.heard);
+  const uses: Omit<Parameters<typeof createControl>[0], 'store'> = {
     clock,
     ids,
     log,
@@ -115,9 +118,12 @@ export async function createApiFixture(options: ApiFixtureOptions = {}): Promise
       },
     }),
     ...(options.limits && { limits: options.limits }),
-  });
+  };
+  const control = createControl({ ...uses, store: guard.guarded(store) });
   const composition: Composition = {
     control,
+    controlOf: (tenant) =>
+      guard.hasSessions() ? createControl({ ...uses, store: guard.guarded(store, tenant) }) : control,
     connections: {
       opened: async () => undefined,
       agentOf: async () => undefined,
@@ -155,8 +161,13 @@ export async function createApiFixture(options: ApiFixtureOptions = {}): Promise
         requestId,
         receivedAt: clock.now(),
       };
-      return run(toGatewayEvent(request, route), invocationContext(composition, route.routeKey, requestId));
-    })().catch((error: unknown) => problemResponse(error, requestId));
+      return guard.asFunctionOf(route.routeKey, async () =>
+        run(toGatewayEvent(request, route), invocationContext(composition, route.routeKey, requestId)),
+      );
+    })().catch((error: unknown) => {
+      if (error instanceof MissingRight) throw error;
+      return problemResponse(error, requestId);
+    });
     const answer = fromGatewayResult(result);
     const text = answer.body.toString('utf8');
     const json = String(answer.headers['content-type'] ?? '').includes('json') && !text.includes('\n');

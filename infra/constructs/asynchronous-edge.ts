@@ -23,7 +23,7 @@ export function startedByStream(
 ): void {
   const queue = queueOf(fn);
   new EventSourceMapping(fn, 'Stream', {
-    target: fn.lambda,
+    target: fn.live,
     eventSourceArn: streamArn,
     startingPosition: StartingPosition.TRIM_HORIZON,
     batchSize: 100,
@@ -52,14 +52,14 @@ export function startedByEvents(
     targets: [
       {
         id: 'function',
-        arn: fn.lambda.functionArn,
+        arn: fn.live.functionArn,
         deadLetterConfig: { arn: queue.queueArn },
         retryPolicy: { maximumEventAgeInSeconds: Duration.hours(1).toSeconds(), maximumRetryAttempts: 60 },
       },
     ],
   });
   const bridge = new ServicePrincipal('events.amazonaws.com');
-  fn.lambda.addPermission('StartedByEvents', { principal: bridge, sourceArn: rule.attrArn });
+  fn.live.addPermission('StartedByEvents', { principal: bridge, sourceArn: rule.attrArn });
   queue.addToResourcePolicy(
     new PolicyStatement({
       sid: 'UndeliverableEvents',
@@ -98,7 +98,7 @@ export function scheduled(
           new PolicyStatement({
             sid: 'Start',
             actions: ['lambda:InvokeFunction'],
-            resources: [names.functionArn(fn.node.id)],
+            resources: [names.liveArn(fn.node.id)],
           }),
           new PolicyStatement({
             sid: 'SendDeadLetters',
@@ -115,7 +115,7 @@ export function scheduled(
     scheduleExpression: rate,
     flexibleTimeWindow: { mode: 'OFF' },
     target: {
-      arn: fn.lambda.functionArn,
+      arn: fn.live.functionArn,
       roleArn: role.roleArn,
       deadLetterConfig: { arn: queue.queueArn },
       // The next run comes anyway.

@@ -15,7 +15,7 @@ export function httpRoute(
     httpApi,
     routeKey:
       trigger.kind === 'http' ? HttpRouteKey.with(trigger.path, trigger.method as HttpMethod) : HttpRouteKey.DEFAULT,
-    integration: new HttpLambdaIntegration('Integration', fn.lambda),
+    integration: new HttpLambdaIntegration('Integration', fn.live),
   });
   Validations.of(route).acknowledge(excuses.ownAuthentication);
 }

@@ -12,6 +12,9 @@ export interface Place {
   readonly account: string;
 }
 
+/** What API, bus, stream and schedule call: the version that a release has come to. */
+export const liveAlias = 'live';
+
 export interface Names {
   readonly arn: (service: string, rest: string) => string;
   readonly table: string;
@@ -28,6 +31,15 @@ export interface Names {
   readonly principal: string;
   readonly function: (name: string) => string;
   readonly functionArn: (name: string) => string;
+  /** A role is called as its function. */
+  readonly functionRoleArn: (name: string) => string;
+  /** Of the alias that every function is called by. */
+  readonly liveArn: (name: string) => string;
+  /** The application whose deployments shift traffic to new versions, and the role that does it. */
+  readonly releases: string;
+  readonly alarmArn: (name: string) => string;
+  readonly releaseRole: string;
+  readonly releaseRoleArn: string;
   readonly logGroup: (name: string) => string;
   readonly logGroupArn: (name: string) => string;
   readonly deadLetters: (edge: string) => string;
@@ -60,6 +72,12 @@ export function namesOf(
     principal: `arn:${partition}:iam::${account}:root`,
     function: of,
     functionArn: (name) => arn('lambda', `function:${of(name)}`),
+    functionRoleArn: (name) => `arn:${partition}:iam::${account}:role/${of(name)}`,
+    liveArn: (name) => arn('lambda', `function:${of(name)}:${liveAlias}`),
+    releases: of('functions'),
+    alarmArn: (name) => arn('cloudwatch', `alarm:${of(name)}`),
+    releaseRole: of('releases'),
+    releaseRoleArn: `arn:${partition}:iam::${account}:role/${of('releases')}`,
     logGroup,
     logGroupArn: (name) => arn('logs', `log-group:${logGroup(name)}`),
     deadLetters,

@@ -1,4 +1,5 @@
 /** Alarms, as data. An alarm costs 0.10 USD a month: each has to be worth it, and says what to do. */
+import { metricNamespace, requestMetric } from '#shared/metrics/embedded.ts';
 
 export interface Alarm {
   readonly name: string;
@@ -19,10 +20,7 @@ export interface Alarm {
 /** The section of docs/operate.md that says what to do. */
 export const sectionOf = (name: string): string => /-(dead-letters|silent)$/.exec(name)?.[1] ?? name;
 
-/** By this message the functions' access log lines are found. */
-export const requestMessage = 'request';
-/** Counted from the access logs. */
-export const requestMetric = 'RequestMs';
+/** Counted from the access log of the HTTP API. */
 export const throttledMetric = 'ThrottledRequests';
 
 /** Names of what is watched. */
@@ -41,6 +39,20 @@ export interface Watched {
   /** Edge and physical name of its queue. */
   readonly deadLetters: readonly { readonly edge: string; readonly queue: string }[];
 }
+
+const tableThrottles = (table: string, kind: 'Read' | 'Write', because: string): Alarm => ({
+  name: `table-${kind === 'Read' ? 'read' : 'write'}-throttles`,
+  namespace: 'AWS/DynamoDB',
+  metric: `${kind}ThrottleEvents`,
+  dimensions: { TableName: table },
+  statistic: 'Sum',
+  periodMinutes: 5,
+  periods: 2,
+  compare: 'at least',
+  threshold: 10,
+  silence: 'fine',
+  because,
+});
 
 export const alarmsFor = (watched: Watched): readonly Alarm[] => [
   ...watched.deadLetters.map(
@@ -105,9 +117,9 @@ export const alarmsFor = (watched: Watched): readonly Alarm[] => [
   },
   {
     name: 'api-slow',
-    namespace: watched.metrics,
-    metric: requestMetric,
-    dimensions: {},
+    namespace: metricNamespace,
+    metric: requestMetric.duration,
+    dimensions: { Broker: watched.table },
     statistic: 'p99',
     periodMinutes: 5,
     periods: 3,
@@ -145,34 +157,16 @@ export const alarmsFor = (watched: Watched): readonly Alarm[] => [
     because:
       'agents cannot open or use their doorbell and fall back to polling: look at the logs of the channel functions',
   },
-  {
-    name: 'table-write-throttles',
-    namespace: 'AWS/DynamoDB',
-    metric: 'WriteThrottleEvents',
-    dimensions: { TableName: watched.table },
-    statistic: 'Sum',
-    periodMinutes: 5,
-    periods: 2,
-    compare: 'at least',
-    threshold: 10,
-    silence: 'fine',
-    because:
-      'one partition takes more than 1,000 writes a second or the table grows faster than on-demand doubles: find the tenant in the request log',
-  },
-  {
-    name: 'table-read-throttles',
-    namespace: 'AWS/DynamoDB',
-    metric: 'ReadThrottleEvents',
-    dimensions: { TableName: watched.table },
-    statistic: 'Sum',
-    periodMinutes: 5,
-    periods: 2,
-    compare: 'at least',
-    threshold: 10,
-    silence: 'fine',
-    because:
-      'one partition is asked for more than 3,000 read units a second: find the tenant that sends most in the request log',
-  },
+  tableThrottles(
+    watched.table,
+    'Write',
+    'one partition takes more than 1,000 writes a second or the table grows faster than on-demand doubles: find the tenant in the request log',
+  ),
+  tableThrottles(
+    watched.table,
+    'Read',
+    'one partition is asked for more than 3,000 read units a second: find the tenant that sends most in the request log',
+  ),
   {
     name: 'concurrency-headroom',
     namespace: 'AWS/Lambda',

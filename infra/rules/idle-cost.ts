@@ -31,16 +31,21 @@ const standingPrice: Readonly<Record<string, number>> = {
   'AWS::CloudFront::ResponseHeadersPolicy': 0,
   'AWS::CloudWatch::Alarm': prices.alarm,
   'AWS::CloudWatch::Dashboard': prices.dashboard,
+  // For functions.
+  'AWS::CodeDeploy::Application': 0,
+  'AWS::CodeDeploy::DeploymentGroup': 0,
   'AWS::DynamoDB::GlobalTable': 0,
   'AWS::Events::Archive': 0,
   'AWS::Events::EventBus': 0,
   'AWS::Events::Rule': 0,
   'AWS::IAM::Role': 0,
+  'AWS::Lambda::Alias': 0,
   'AWS::Lambda::EventInvokeConfig': 0,
   // Lambda reads a table's stream free of charge. An SQS source would be polled for money.
   'AWS::Lambda::EventSourceMapping': 0,
   'AWS::Lambda::Function': 0,
   'AWS::Lambda::Permission': 0,
+  'AWS::Lambda::Version': 0,
   'AWS::Logs::LogGroup': 0,
   // The metric behind it costs 0.30 in a month in which it counted anything: an idle stage counts nothing.
   'AWS::Logs::MetricFilter': 0,

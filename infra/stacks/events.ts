@@ -1,12 +1,12 @@
 /** Everything asynchronous: the outbox from the table's stream to the bus, rules, schedules. Each edge has its dead letters. */
 import { RemovalPolicy, Stack, type StackProps } from 'aws-cdk-lib';
 import { CfnArchive, EventBus } from 'aws-cdk-lib/aws-events';
+import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { CfnScheduleGroup } from 'aws-cdk-lib/aws-scheduler';
 import type { Construct } from 'constructs';
 import type { CloudFunction } from '#functions/cloud-function.ts';
 import { scheduled, startedByEvents, startedByStream } from '../constructs/asynchronous-edge.ts';
 import { BrokerFunction, type Runs } from '../constructs/broker-function.ts';
-import { partLog } from '../constructs/part-log.ts';
 
 export interface EventsProps extends StackProps, Runs {
   readonly functions: readonly CloudFunction[];
@@ -33,7 +33,7 @@ export class EventsStack extends Stack {
     archive.applyRemovalPolicy(settings.keepData ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY);
     const group = new CfnScheduleGroup(this, 'Schedules', { name: names.of('schedules') });
 
-    const logGroup = partLog(this, 'events', { settings, names });
+    const logGroup = LogGroup.fromLogGroupName(this, 'Log', names.logGroup('events'));
     for (const fn of functions) {
       const { trigger } = fn;
       const broker = new BrokerFunction(this, fn, { settings, reach, environment, codeOf, logGroup });

@@ -11,6 +11,7 @@ export interface Resource {
   readonly Type: string;
   readonly Properties: Readonly<Record<string, unknown>>;
   readonly DeletionPolicy?: string;
+  readonly UpdatePolicy?: Readonly<Record<string, unknown>>;
   readonly UpdateReplacePolicy?: string;
   readonly DependsOn?: readonly string[];
 }
@@ -58,6 +59,8 @@ const everyOption = (like: StageSettings): StageSettings => ({
 /** AWS's rule pack runs, as in `npm run synth`, and a finding without an excuse throws. */
 export function synthesise(
   settings: readonly StageSettings[] = [...stages, ...stages.slice(-1).map(everyOption)],
+  /** What the command line says by `-c`. */
+  said: Readonly<Record<string, unknown>> = {},
 ): Readonly<Record<string, SynthesisedStage>> {
   const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-synth-'));
   writeFileSync(path.join(scratch, 'index.mjs'), 'export const handler = async () => undefined;\n');
@@ -68,7 +71,7 @@ export function synthesise(
     stages: settings,
     functions: cloudFunctions,
     codeOf: () => Code.fromAsset(scratch, { exclude: ['cdk.out'] }),
-    context,
+    context: { ...context, ...said },
     stackTraces: false,
     treeMetadata: false,
     // `npm run synth` runs this one too; it is slow.
@@ -97,8 +100,11 @@ export function synthesise(
   return synthesised;
 }
 
-export function synthesiseOne(name: string): SynthesisedStage {
-  const found = synthesise(stages.filter((stage) => stage.name === name))[name];
+export function synthesiseOne(name: string, said?: Readonly<Record<string, unknown>>): SynthesisedStage {
+  const found = synthesise(
+    stages.filter((stage) => stage.name === name),
+    said,
+  )[name];
   if (found === undefined) throw new Error(`infra/stages.ts has no stage ${name}`);
   return found;
 }

@@ -34,21 +34,55 @@ const endToEnd = (headers: IncomingHttpHeaders): Record<string, string | string[
     Object.entries(headers).filter(([name, value]) => value !== undefined && !hopByHop.has(name)),
   ) as Record<string, string | string[]>;
 
-/** Logs, and everything else without an upgrade. Resolves when the answer has ended either way; rejects when none came. */
+/** A request that is passed on whole. */
+export interface Passed {
+  /** Without those that `endToEndOf` leaves out. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  /** Called with the status of the answer. */
+  answered(status: number): void;
+}
+
+/** Headers of a request that are for its receiver and not for the next hop, without credentials and host. */
+export function endToEndOf(request: IncomingMessage): Record<string, string[]> {
+  const named = (request.headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase());
+  const dropped = new Set([
+    ...named,
+    ...hopByHop,
+    'host',
+    'te',
+    'trailer',
+    'expect',
+    'authorization',
+    'proxy-authorization',
+  ]);
+  return Object.fromEntries(
+    Object.entries(request.headersDistinct).filter(([name, values]) => values !== undefined && !dropped.has(name)),
+  ) as Record<string, string[]>;
+}
+
+/**
+ * Everything without an upgrade. Without `passed`, of the request only its method and what it accepts go along. Resolves when the answer has ended
+ * either way; rejects when none came.
+ */
 export async function passPlain(
   connection: ClusterConnection,
   path: string,
   request: IncomingMessage,
   response: ServerResponse,
   signal: AbortSignal,
+  passed?: Passed,
 ): Promise<void> {
   await connection.authorize();
   if (signal.aborted || response.destroyed) return;
   const upstream = openRequest(connection, {
     method: request.method ?? 'GET',
     path,
-    headers: { accept: request.headers.accept ?? '*/*' },
+    headers: passed?.headers ?? { accept: request.headers.accept ?? '*/*' },
   });
+  const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
+  const hasBody = passed !== undefined && (coding !== undefined || (length !== undefined && length !== '0'));
+  // Node sends bodies of unknown length of its own accord only with some methods.
+  if (hasBody && length === undefined) upstream.setHeader('transfer-encoding', 'chunked');
   const abandon = (): void => void upstream.destroy();
   signal.addEventListener('abort', abandon, { once: true });
   // A client that stops reading a followed log must not leave the provider's end open.
@@ -57,6 +91,7 @@ export async function passPlain(
     await new Promise<void>((resolve, reject) => {
       upstream.once('error', (error) => (response.headersSent || response.destroyed ? resolve() : reject(error)));
       upstream.once('response', (answer) => {
+        passed?.answered(answer.statusCode ?? 502);
         response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers));
         response.flushHeaders();
         answer.once('error', () => response.destroy());
@@ -67,7 +102,8 @@ export async function passPlain(
         answer.pipe(response);
       });
       upstream.setTimeout(0);
-      upstream.end();
+      if (hasBody) request.pipe(upstream);
+      else upstream.end();
     });
   } finally {
     signal.removeEventListener('abort', abandon);

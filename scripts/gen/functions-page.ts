@@ -11,8 +11,13 @@ const names = namesOf({ name: stage }, { partition: 'aws', region: 'REGION', acc
 
 /** `table:write` needs these; a reader wants to see where exactly. */
 const rightsLines = (statements: readonly Statement[]): readonly string[] =>
-  statements.flatMap(({ actions, resources }) =>
-    resources.map((resource) => `${actions.join(', ')} on ${code(resource)}`),
+  statements.flatMap(({ actions, resources, leadingKeys }) =>
+    resources.map((resource) =>
+      [
+        `${actions.join(', ')} on ${code(resource)}`,
+        ...(leadingKeys ? [`partitions ${leadingKeys.map(code).join(' ')}`] : []),
+      ].join(', '),
+    ),
   );
 
 function starter(trigger: Trigger): string {
@@ -50,7 +55,7 @@ export function functionsPage(): string {
   return page(
     generatedNote('functions/catalogue.ts and infra/constructs/access.ts'),
     '# Cloud functions',
-    `One Lambda function per file under ${code('functions/')}. Its role holds the rights listed here and no others; a test compares them with the deployed templates. Wildcards stand where AWS makes the name at run time, and nowhere else.`,
+    `One Lambda function per file under ${code('functions/')}. Its role holds the rights listed here and no others; a test compares them with the deployed templates. Wildcards stand where AWS makes the name at run time, and nowhere else. Of the table each function has the kinds of partitions that ${code('functions/table-rights.ts')} gives it; ${code('t/*')} is the tenant's own partition, without those below it.`,
     table(['function', 'started by', 'memory, timeout', 'may'], functions.map(row)),
   );
 }

@@ -8,12 +8,13 @@ export interface BundledFile {
   readonly content: Buffer;
 }
 
-/** The controllers in `main.mjs` and what it imports lazily; the node process, the test pods and those that copy volumes in one file each, with nothing they do not use. */
+/** The controllers in `main.mjs` and what it imports lazily; the node process, the test pods and those that copy volumes, and the checks before an installation, in one file each, with nothing they do not use. */
 const entries = [
   { name: 'main', source: 'agent/main.ts', splitting: true },
   { name: 'fabric', source: 'agent/network/node/main.ts', splitting: false },
   { name: 'probe', source: 'agent/network/probe/main.ts', splitting: false },
   { name: 'mover', source: 'agent/storage/mover/main.ts', splitting: false },
+  { name: 'check', source: 'cli/preflight-hook.ts', splitting: false },
 ] as const;
 
 export interface Bundle {

@@ -37,6 +37,7 @@ function entryOf({ file, access }: CloudFunction, version: string): string {
     access.includes('webhooks:post') && (['webhookSender', 'publicWebhookSender', 'cloud-webhook-sender'] as const),
     access.includes('event-targets:send') &&
       (['eventTargetSender', 'tenantTargets', 'cloud-event-target-sender'] as const),
+    access.includes('table:session') && (['sessions', 'ownRoleSessions', 'cloud-sessions'] as const),
     access.includes('bus:publish') && (['publisher', 'bridgePublisher', 'cloud-publisher'] as const),
   ].filter((part) => part !== false);
   return [

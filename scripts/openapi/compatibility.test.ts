@@ -119,6 +119,30 @@ describe('a change that a correct client notices is found:', () => {
       /^breaking: GET \/v1\/health: needs credentials now/,
     ],
     [
+      'a header of an answer that is gone',
+      (d) => delete create(d).responses[202].headers.ETag,
+      /^breaking: POST \/v1\/peerings 202 header ETag: is gone/,
+    ],
+    [
+      'a header of an answer with another type',
+      (d) => {
+        d.components.headers['RateLimit-Remaining'].schema = { type: 'string' };
+      },
+      /^breaking: .* header RateLimit-Remaining: may be string now/,
+    ],
+    [
+      'credentials that are shown in another header',
+      (d) => {
+        d.components.securitySchemes.apiKey = { type: 'apiKey', in: 'header', name: 'x-api-key' };
+      },
+      /^breaking: credentials apiKey: are shown otherwise/,
+    ],
+    [
+      'credentials that are gone',
+      (d) => delete d.components.securitySchemes.identityProvider,
+      /^breaking: credentials identityProvider: are gone/,
+    ],
+    [
       'an event that is gone',
       (d) => delete d.webhooks[Object.keys(d.webhooks)[0] ?? ''],
       /^breaking: event .*: is gone/,
@@ -141,6 +165,18 @@ describe('a change that clients bear asks for the second number:', () => {
       'a new operation',
       (d) => {
         d.paths['/v1/new'] = { get: create(d) };
+      },
+    ],
+    [
+      'a new header of an answer',
+      (d) => {
+        create(d).responses[202].headers.More = { schema: { type: 'string' } };
+      },
+    ],
+    [
+      'other credentials besides',
+      (d) => {
+        d.components.securitySchemes.more = { type: 'http', scheme: 'digest' };
       },
     ],
     [

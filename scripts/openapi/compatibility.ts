@@ -187,11 +187,35 @@ export function findings(before: OpenApi, after: OpenApi): readonly Finding[] {
         continue;
       }
       contents(response, other, 'answer', `${where} ${status}`);
-      for (const header of minus(Object.keys(objectOf(response.headers)), Object.keys(objectOf(other.headers))))
-        say('breaking', `${where} ${status} header ${header}`, 'is gone');
+      headers(objectOf(response.headers), objectOf(other.headers), `${where} ${status} header`);
     }
     for (const status of minus(Object.keys(now), Object.keys(old)))
       say(status.startsWith('2') ? 'breaking' : 'addition', `${where} ${status}`, 'is new');
+  }
+
+  function headers(old: Json, now: Json, where: string): void {
+    for (const [name, header] of Object.entries(old)) {
+      const other = now[name];
+      if (!isObject(header)) continue;
+      if (!isObject(other)) {
+        say('breaking', `${where} ${name}`, 'is gone');
+        continue;
+      }
+      const [a, b] = [resolved(before, header), resolved(after, other)];
+      if (a.required === true && b.required !== true) say('breaking', `${where} ${name}`, 'may be missing now');
+      schemas(objectOf(a.schema), objectOf(b.schema), 'answer', `${where} ${name}`);
+    }
+    for (const name of minus(Object.keys(now), Object.keys(old))) say('addition', `${where} ${name}`, 'is new');
+  }
+
+  /** How credentials are shown: where they stand, in which form, and where they come from. */
+  function securitySchemes(old: Json, now: Json): void {
+    for (const [name, scheme] of Object.entries(old)) {
+      if (!(name in now)) say('breaking', `credentials ${name}`, 'are gone');
+      else if (!same(ordered(scheme), ordered(now[name])))
+        say('breaking', `credentials ${name}`, 'are shown otherwise');
+    }
+    for (const name of minus(Object.keys(now), Object.keys(old))) say('addition', `credentials ${name}`, 'are new');
   }
 
   /** None: every caller is let in. */
@@ -232,6 +256,7 @@ export function findings(before: OpenApi, after: OpenApi): readonly Finding[] {
   for (const [path, item] of Object.entries(after.paths))
     for (const method of methods.filter((one) => one in item && before.paths[path]?.[one] === undefined))
       say('addition', `${method.toUpperCase()} ${path}`, 'is new');
+  securitySchemes(schemesOf(before), schemesOf(after));
   const [old, now] = [before.webhooks ?? {}, after.webhooks ?? {}];
   for (const [type, item] of Object.entries(old)) {
     const other = now[type];
@@ -278,6 +303,22 @@ const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.str
 const hasRef = (value: unknown): boolean => JSON.stringify(value)?.includes('"$ref"') === true;
 const minus = (a: readonly string[], b: readonly string[]): string[] => a.filter((one) => !b.includes(one));
 const waysIn = (of: OpenApi, operation: Json): readonly Json[] => listOf(operation.security ?? of.security);
+/** Without words, which the kept document of a release has not. */
+const schemesOf = ({ components }: OpenApi): Json =>
+  Object.fromEntries(
+    Object.entries(objectOf(components?.securitySchemes)).map(([name, scheme]) => {
+      const { description, ...form } = objectOf(scheme);
+      return [name, form];
+    }),
+  );
+const ordered = (value: unknown): unknown =>
+  isObject(value)
+    ? Object.fromEntries(
+        Object.entries(value)
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([name, inner]) => [name, ordered(inner)]),
+      )
+    : value;
 const bodyOf = (item: Json): Json => objectOf(objectOf(item.post).requestBody);
 
 const anyType = ['string', 'number', 'boolean', 'object', 'array', 'null'];

@@ -1,4 +1,4 @@
-/** `npm run sdk -- [--out FOLDER] [--only typescript|python]`: clients of the REST API, of the version that the OpenAPI document has. */
+/** `npm run sdk -- [--out FOLDER] [--only typescript|python|go]`: clients of the REST API, of the version that the OpenAPI document has. */
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { openApiDocument } from '#functions/openapi.ts';

@@ -8,10 +8,12 @@ import { type Broker, startBroker } from '#functions/local/broker.ts';
 import { ScriptedAgent } from '#functions/local/scripted-agent.ts';
 import { openApiDocument } from '#functions/openapi.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
+import { findGo } from '#scripts/setup/go-toolchain.ts';
 import { runCommand } from '#scripts/setup/run-command.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { type Document, sdkDocument } from './document.ts';
+import { goSdk, minimumGo } from './go.ts';
 import { npmTools } from './npm-tools.ts';
 import { pythonSdk } from './python.ts';
 import { writeSdks } from './sdk.ts';
@@ -116,4 +118,30 @@ test('the Python package installs, and does the same', { timeout: 400_000 }, asy
   const version = "import importlib.metadata as m; print(m.version('isthmus-client'))";
   expect((await runCommand('python3', ['-c', version], { env })).trim()).toBe(document.info.version);
   expected(await runCommand('python3', [path.join(programs, 'client.py')], { env }));
+});
+
+test('the Go module compiles a program that knows the codes of an operation, and does the same', {
+  timeout: 400_000,
+}, async () => {
+  const [folder = ''] = await writeSdks([goSdk], document, { ...places, out: path.join(dir, 'sdk') });
+  const { command } = await findGo(cacheDir(), minimumGo, () => undefined);
+  const program = path.join(dir, 'go-program');
+  await mkdir(program);
+  const source = await readFile(path.join(programs, 'client.go.txt'), 'utf8');
+  await writeFile(path.join(program, 'main.go'), source);
+  const [module, sums] = await Promise.all([
+    readFile(path.join(folder, 'go.mod'), 'utf8'),
+    readFile(path.join(folder, 'go.sum')),
+  ]);
+  const needs = `require isthmus-client v${document.info.version}\n\nreplace isthmus-client => ${folder}\n`;
+  await writeFile(
+    path.join(program, 'go.mod'),
+    `${module.replace('module isthmus-client', 'module program')}\n${needs}`,
+  );
+  await writeFile(path.join(program, 'go.sum'), sums);
+  const options = { cwd: program, env: { ...environment(), GOFLAGS: '-mod=mod', GOTOOLCHAIN: 'local' } };
+  expect(await readFile(path.join(folder, 'version.go'), 'utf8')).toContain(`Version = "${document.info.version}"`);
+  expected(await runCommand(command, ['run', '.'], options));
+  await writeFile(path.join(program, 'main.go'), source.replace('CodeClusterUnknown', 'CodeWeatherChanged'));
+  await expect(runCommand(command, ['vet', '.'], options)).rejects.toThrow('CodeWeatherChanged');
 });

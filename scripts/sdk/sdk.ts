@@ -15,7 +15,7 @@ export interface SdkPlaces {
 }
 
 export interface Sdk {
-  readonly name: 'typescript' | 'python';
+  readonly name: 'typescript' | 'python' | 'go';
   write(document: Document, places: SdkPlaces): Promise<void>;
 }
 

@@ -18,8 +18,13 @@ export interface BuildOptions {
 export interface GoProgram {
   /** Of the binary. */
   readonly name: string;
-  /** A folder that holds a Go module, with the package of it or of a module that it requires unless it is the folder's own; or `package@version` to install. */
-  readonly source: { readonly folder: string; readonly package?: string } | { readonly module: string };
+  /**
+   * A folder that holds a Go module, with the package of it or of a module that it requires unless it is the folder's own, and with the folder inside
+   * whose go.mod and go.sum count in place of its own, if any; or `package@version` to install.
+   */
+  readonly source:
+    | { readonly folder: string; readonly package?: string; readonly requires?: string }
+    | { readonly module: string };
   readonly flags: readonly string[];
   /** This machine's unless told. */
   readonly architecture?: 'amd64' | 'arm64';
@@ -41,9 +46,10 @@ async function sourceKey({ source, flags, architecture }: GoProgram, go: GoToolc
   const inputs = [go.version, flags, named, ...(architecture === undefined ? [] : [architecture])];
   const hash = createHash('sha256').update(JSON.stringify(inputs));
   if ('folder' in source) {
-    for (const file of (await readdir(source.folder)).filter((name) => /\.go$|^go\.(mod|sum)$/.test(name)).sort()) {
-      hash.update(`\0${file}\0`).update(await readFile(path.join(source.folder, file)));
-    }
+    const { folder, requires } = source;
+    const own = (await readdir(folder)).filter((name) => /\.go$|^go\.(mod|sum)$/.test(name)).sort();
+    const others = requires === undefined ? [] : ['go.mod', 'go.sum'].map((name) => path.join(requires, name));
+    for (const file of [...own, ...others]) hash.update(`\0${file}\0`).update(await readFile(path.join(folder, file)));
   }
   return hash.digest('hex').slice(0, 16);
 }
@@ -65,7 +71,8 @@ async function compile(
   };
   const binary = path.join(into, name);
   if ('folder' in source) {
-    await runCommand(go.command, ['build', '-v', ...flags, '-o', binary, source.package ?? '.'], {
+    const modules = source.requires === undefined ? [] : ['-modfile', path.join(source.requires, 'go.mod')];
+    await runCommand(go.command, ['build', '-v', ...modules, ...flags, '-o', binary, source.package ?? '.'], {
       cwd: source.folder,
       env,
       onStderr,

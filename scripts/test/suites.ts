@@ -46,10 +46,13 @@ const onBoth = ['agent/', 'shared/', 'control/', 'functions/', 'cli/'];
 
 export const lists = {
   test: [
-    [check('lint', 'node_modules/@biomejs/biome/bin/biome', 'ci', '.')],
-    [check('types', 'node_modules/typescript/bin/tsc', '-b')],
-    [check('nothing is unused', 'node_modules/knip/bin/knip.js', '--no-progress', '--treat-config-hints-as-errors')],
-    [program('generated files are current', 'scripts/gen/main.ts', '--check')],
+    // tsc takes one processor, for as long as the others together.
+    [
+      check('types', 'node_modules/typescript/bin/tsc', '-b'),
+      check('lint', 'node_modules/@biomejs/biome/bin/biome', 'ci', '.'),
+      check('nothing is unused', 'node_modules/knip/bin/knip.js', '--no-progress', '--treat-config-hints-as-errors'),
+      program('generated files are current', 'scripts/gen/main.ts', '--check'),
+    ],
     [tests('unit and contract tests', 'fast')],
     // Whole clusters mostly wait: the rest of the tests on real components takes what they leave, and cloud templates what those leave.
     [

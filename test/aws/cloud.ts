@@ -1,6 +1,6 @@
 /**
  * The hosted broker on this machine: every function as its deployed bundle in AWS's runtime client on Node 24, the table in DynamoDB Local, the
- * bus in moto, and the wiring that the infrastructure does (stream to dispatcher, rules to functions) done by `deliver`.
+ * bus in moto, each function with the rights of its role on the table, and the wiring that the infrastructure does (stream to dispatcher, rules to functions) done by `deliver`.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -21,6 +21,8 @@ import type { Clock } from '#shared/ports/clock.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { type DynamoDbLocal, fakeCredentials, fakeRegion, startDynamoDbLocal } from './dynamodb-local.ts';
+import { functionRoleArn } from './function-policy.ts';
+import { type GuardedTable, startGuardedTable } from './guarded-table.ts';
 import { type Moto, startMoto } from './moto.ts';
 import { type LambdaProcess, startLambda } from './runtime-api.ts';
 import { type SocketGateway, startSocketGateway } from './socket-gateway.ts';
@@ -43,6 +45,8 @@ export interface Cloud {
   deliver(options?: { /** Deliver each event that often. */ readonly times?: number }): Promise<readonly string[]>;
   /** Takes what the stream and the bus hold without delivering it: lost. */
   lose(): Promise<void>;
+  /** Requests of functions that the policies of their roles do not allow, and how many each made that they do. */
+  readonly rights: Pick<GuardedTable, 'refused' | 'allowed' | 'sessions'>;
   /** Everything that any function wrote to its log. */
   readonly log: string;
   stop(): Promise<void>;
@@ -67,6 +71,7 @@ export async function startCloud(
     startSocketGateway(),
   ]);
   const tableName = await dynamodb.newTable();
+  const guarded = await startGuardedTable(dynamodb.endpoint, tableName, functions);
   const stream = openTableStream(dynamodb.endpoint, tableName);
   const rules = await makeRules(moto, functions);
   await moto.putSecret(boxSecret, JSON.stringify({ k1: randomBytes(48).toString('base64url') }));
@@ -82,7 +87,7 @@ export async function startCloud(
   const running = new Map<string, Promise<LambdaProcess>>();
   const logs: (() => string)[] = [];
 
-  async function start({ name, timeoutSeconds }: CloudFunction): Promise<LambdaProcess> {
+  async function start({ name, timeoutSeconds, access }: CloudFunction): Promise<LambdaProcess> {
     const { file = '' } = bundles.find(({ fn }) => fn.name === name) ?? {};
     const lambda = await startLambda({
       name,
@@ -92,9 +97,12 @@ export async function startCloud(
       env: {
         ...environment,
         AWS_REGION: fakeRegion,
-        AWS_ACCESS_KEY_ID: fakeCredentials.accessKeyId,
+        // Of a session of its role.
+        AWS_ACCESS_KEY_ID: name,
         AWS_SECRET_ACCESS_KEY: fakeCredentials.secretAccessKey,
-        AWS_ENDPOINT_URL_DYNAMODB: dynamodb.endpoint,
+        AWS_ENDPOINT_URL_DYNAMODB: guarded.endpoint,
+        AWS_ENDPOINT_URL_STS: guarded.endpoint,
+        ...(access.includes('table:session') && { SESSION_ROLE: functionRoleArn(name) }),
         AWS_ENDPOINT_URL_EVENTBRIDGE: moto.endpoint,
         AWS_ENDPOINT_URL_SECRETS_MANAGER: moto.endpoint,
         EVENT_TARGETS_ENDPOINT: moto.endpoint,
@@ -125,6 +133,7 @@ export async function startCloud(
     tableName,
     moto,
     sockets,
+    rights: guarded,
     store: (clock = systemClock) =>
       createDynamoDbStore({
         client: dynamodb.client(),
@@ -167,6 +176,7 @@ export async function startCloud(
     async stop() {
       await Promise.all([...running.keys()].map(cool));
       sockets.stop();
+      guarded.stop();
       await Promise.all([dynamodb.stop(), moto.stop()]);
       await rm(dir, { recursive: true, force: true });
     },

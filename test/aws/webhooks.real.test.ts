@@ -236,3 +236,8 @@ test('what no route matches is answered as a problem', async () => {
   const { status: answered, body } = await rest<{ code: string }>('api-no-route', 'GET', '/v1/nothing');
   expect([answered, body.code]).toEqual([404, 'not_found']);
 });
+
+test('no function asked for anything in the table that its role does not allow', () => {
+  expect(cloud.rights.refused).toEqual([]);
+  expect(cloud.rights.allowed.get('events-webhooks')).toBeGreaterThan(0);
+});

@@ -24,7 +24,7 @@ import { execInNode, lastWords, type NodePlace, nodeDir, startDaemon, startNames
 import { containerdSocket, inNode, kubeletArgs, nodeFiles, proxyArgs } from './node-config.ts';
 import type { CertificateAuthority } from './pki.ts';
 import { endProcess, runningComponents } from './processes.ts';
-import { type ClusterSpec, type NodeSpec, usualGcPercent } from './spec.ts';
+import { type ClusterSpec, type NodeSpec, type OtherKubernetes, usualGcPercent } from './spec.ts';
 import { loopboxArgs, storageDriver } from './storage-addons.ts';
 
 export interface BedContext {
@@ -32,6 +32,8 @@ export interface BedContext {
   readonly dir: string;
   readonly kubebox: string;
   readonly nodebox: string;
+  /** Of other versions that clusters of the bed ask for; without etcd. */
+  readonly kubernetes: ReadonlyMap<OtherKubernetes, string>;
   /** Undefined: no cluster of the bed has storage. */
   readonly loopbox: string | undefined;
   readonly images: BedImages;
@@ -72,9 +74,10 @@ async function adminAccess(bedDir: string, spec: ClusterSpec): Promise<Access> {
 
 function commandLine(slot: number, spec: ClusterSpec, node: NodeSpec, component: Component): readonly string[] {
   const plane = controlPlaneOf(spec, inNode.cluster);
-  const kubebox = `${inNode.bin}/kubebox`;
+  const usual = `${inNode.bin}/kubebox`;
+  const kubebox = spec.kubernetes === undefined ? usual : `${inNode.cluster}/kubebox`;
   const commands: Record<Component, () => readonly string[]> = {
-    etcd: () => [kubebox, ...etcdArgs(plane)],
+    etcd: () => [usual, ...etcdArgs(plane)],
     'kube-apiserver': () => [kubebox, ...apiServerArgs(plane, spec.apiServerFlags)],
     // Node ranges are fixed beforehand, hence no allocation by the controller manager.
     'kube-controller-manager': () => [kubebox, ...controllerManagerArgs(plane, [`--cluster-cidr=${spec.podCidr}`])],
@@ -127,6 +130,9 @@ class Bringing {
   async prepare(): Promise<void> {
     await mkdir(this.#dir, { recursive: true });
     if (this.#spec.storage && this.#bed.loopbox) await copyFile(this.#bed.loopbox, path.join(this.#dir, 'loopbox'));
+    const { kubernetes } = this.#spec;
+    const other = kubernetes && this.#bed.kubernetes.get(kubernetes);
+    if (other !== undefined) await copyFile(other, path.join(this.#dir, 'kubebox'));
     const [credentials] = await Promise.all([
       writeCredentials(controlPlaneOf(this.#spec, this.#dir)),
       ...this.#spec.nodes.map(async ({ name }) => {

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { type BuildOptions, buildGoProgram, type GoProgram, sourcesOf } from '#scripts/setup/go-program.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { repositoryRoot } from './repository-root.ts';
+import type { OtherKubernetes } from './spec.ts';
 
 const testbedFolder = path.join(repositoryRoot, 'test', 'testbed');
 const coreDnsModule = 'github.com/coredns/coredns@v1.12.4';
@@ -36,18 +37,35 @@ async function buildTheirs(name: string, module: string, about: About, options: 
 }
 
 /** Says which Kubernetes it is: built as a module, its programs believe in v0.0.0. */
-async function kubernetesFlags(folder: string): Promise<string[]> {
+async function kubernetesFlags(folder: string, tags: readonly string[] = []): Promise<string[]> {
   const version = requiredVersion(await readGoMod(folder), 'k8s.io/kubernetes');
   const [, major = '', minor = ''] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
   const stamps = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: 'clean' };
   const stampFlags = Object.entries(stamps).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`);
-  return ['-tags', 'providerless,dockerless', '-ldflags', ['-s', '-w', ...stampFlags].join(' ')];
+  return ['-tags', ['providerless', 'dockerless', ...tags].join(), '-ldflags', ['-s', '-w', ...stampFlags].join(' ')];
 }
 
 /** Every component of Kubernetes, etcd and kubectl in one binary: `kubebox kube-apiserver …`, `kubebox kubectl …`. */
 export async function buildKubebox(options: BuildOptions = {}): Promise<string> {
   const about = { about: 'Kubernetes and etcd', expectedSeconds: 360 };
   return await buildOurs('kubebox', await kubernetesFlags('kubebox'), about, options);
+}
+
+/** The Kubernetes of clusters that ask for no other one: `1.34`. */
+export async function usualKubernetes(): Promise<string> {
+  const [, minor = ''] = /^v(\d+\.\d+)/.exec(requiredVersion(await readGoMod('kubebox'), 'k8s.io/kubernetes')) ?? [];
+  return minor;
+}
+
+/** The same components, without etcd, of another Kubernetes. */
+export async function buildKubernetes(version: OtherKubernetes, options: BuildOptions = {}): Promise<string> {
+  const requires = path.join('versions', version);
+  const tags = ['without_etcd', ...(Number(version.slice(2)) < 34 ? ['before_1_34'] : [])];
+  const flags = await kubernetesFlags(path.join('kubebox', requires), tags);
+  const source = { folder: path.join(testbedFolder, 'kubebox'), requires };
+  const minimumGo = goDirective(await readGoMod(path.join('kubebox', requires)));
+  const about = { about: `Kubernetes ${version}`, expectedSeconds: 510 };
+  return await buildGoProgram({ name: `kubebox-${version}`, source, flags, minimumGo, ...about }, options);
 }
 
 /** Not part of a bed: Kubernetes' own end-to-end suite. Its modules are those of kubebox, so that what that compiled is there. */

@@ -42,7 +42,7 @@ export async function removeClusterDir(bedDir: string, name: string): Promise<vo
 
 /** Names of everything that a cluster's folder holds. */
 const ofCluster =
-  /^(pki|etcd|nodes|logs|kubeconfig|loopbox|audit-policy\.json|audit[-\w.]*\.log|[a-z-]+\.conf|cluster\.json(\.partial)?)$/;
+  /^(pki|etcd|nodes|logs|kubeconfig|loopbox|kubebox|audit-policy\.json|audit[-\w.]*\.log|[a-z-]+\.conf|cluster\.json(\.partial)?)$/;
 
 /** Folders of clusters that have no record: a part of them was deleted, or their creation was interrupted. Folders that hold anything else are not ours. */
 export function unrecordedRemains(bedDir: string): string[] {

@@ -3,12 +3,14 @@ import { Command, InvalidArgumentError } from 'commander';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { codes } from '#shared/errors/codes.ts';
 import { placeOf } from './bring-up.ts';
+import { usualKubernetes } from './build.ts';
 import { execInteractively } from './node.ts';
 import { runningComponents } from './processes.ts';
 import { slotOf } from './slots.ts';
-import type { ClusterRequest } from './spec.ts';
+import { type ClusterRequest, isOtherKubernetes, type OtherKubernetes, otherKubernetes } from './spec.ts';
 import { type BedOptions, down, status, up } from './testbed.ts';
 
+const usual = await usualKubernetes();
 const program = new Command('testbed')
   .description('real Kubernetes clusters on this machine')
   .option('--dir <folder>', 'state folder; one test bed each (default: .testbed of the repository)')
@@ -30,30 +32,52 @@ function perCluster(text: string, before: Readonly<Record<string, string>> = {})
   return { ...before, ...(Object.fromEntries(pairs) as Record<string, string>) };
 }
 
+/** `1.30` for all clusters, `rome=1.30` for one. The usual version is accepted, too, and asks for nothing. */
+function versions(
+  text: string,
+  before: Readonly<Record<string, OtherKubernetes | undefined>> = {},
+): Record<string, OtherKubernetes | undefined> {
+  const read = list(text).map((one) => (one.includes('=') ? one.split('=') : ['', one]) as [string, string]);
+  const bad = read.find(([, version]) => version !== usual && !isOtherKubernetes(version));
+  if (bad)
+    throw new InvalidArgumentError(
+      `${bad[1]} is not built here: accepted are ${[...otherKubernetes, usual].sort().join(', ')}, for all clusters or as CLUSTER=VERSION`,
+    );
+  return {
+    ...before,
+    ...Object.fromEntries(read.map(([name, version]) => [name, isOtherKubernetes(version) ? version : undefined])),
+  };
+}
+
 interface UpFlags {
   readonly clusters: string[];
   readonly nodes: number;
   readonly storage?: true;
   readonly podCidr?: Readonly<Record<string, string>>;
   readonly serviceCidr?: Readonly<Record<string, string>>;
+  /** By cluster; under the empty name that of all others. */
+  readonly kubernetes?: Readonly<Record<string, OtherKubernetes | undefined>>;
 }
 
 function requests(flags: UpFlags): ClusterRequest[] {
-  const { podCidr: pods = {}, serviceCidr: services = {} } = flags;
-  const stray = [...Object.keys(pods), ...Object.keys(services)].find((name) => !flags.clusters.includes(name));
+  const { podCidr: pods = {}, serviceCidr: services = {}, kubernetes: kinds = {} } = flags;
+  const named = [pods, services, kinds].flatMap((one) => Object.keys(one)).filter((name) => name !== '');
+  const stray = named.find((name) => !flags.clusters.includes(name));
   if (stray !== undefined)
     throw new AppError(
       'invalid_input',
-      `a range is given for ${stray}, which is not in --clusters ${flags.clusters.join(',')}`,
+      `a range or version is given for ${stray}, which is not in --clusters ${flags.clusters.join(',')}`,
     );
   return flags.clusters.map((name) => {
     const [podCidr, serviceCidr] = [pods[name], services[name]];
+    const kubernetes = name in kinds ? kinds[name] : kinds[''];
     return {
       name,
       nodes: flags.nodes,
       ...(podCidr ? { podCidr } : {}),
       ...(serviceCidr ? { serviceCidr } : {}),
       ...(flags.storage ? { storage: true } : {}),
+      ...(kubernetes ? { kubernetes } : {}),
     };
   });
 }
@@ -101,6 +125,7 @@ program
   .option('--storage', 'with volumes: StorageClasses loop (the default) and loop-now')
   .option('--pod-cidr <cluster=range>', 'pod range of a cluster, repeatable', perCluster)
   .option('--service-cidr <cluster=range>', 'service range of a cluster, repeatable', perCluster)
+  .option('--kubernetes <version>', `of all clusters, or CLUSTER=VERSION, repeatable (default: ${usual})`, versions)
   .action(async (flags: UpFlags) => {
     await up({ ...where(), clusters: requests(flags), log: (line) => console.log(line) });
     await printStatus();

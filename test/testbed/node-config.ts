@@ -1,5 +1,5 @@
 /** Configuration files of one node: container runtime, pod network, kubelet, kube-proxy. Pure; JSON where a program reads YAML. */
-import type { ClusterSpec, NodeSpec } from './spec.ts';
+import { type ClusterSpec, isBefore, type NodeSpec } from './spec.ts';
 
 /** Where a node finds its folders; see nodebox. */
 export const inNode = { cluster: '/run/isthmus/cluster', node: '/run/isthmus/node', bin: '/run/isthmus/bin' } as const;
@@ -66,8 +66,8 @@ const kubeletConfig = (cluster: ClusterSpec, cgroupRoot: string): object => ({
   tlsCertFile: `${inNode.node}/kubelet.crt`,
   tlsPrivateKeyFile: `${inNode.node}/kubelet.key`,
   failSwapOn: false,
-  // Kubernetes 1.35 refuses version 1 by default; 1.34 still runs on it.
-  failCgroupV1: false,
+  // Kubernetes 1.35 refuses version 1 by default; 1.34 still runs on it, and 1.30 does not know the setting.
+  ...(isBefore(cluster, 31) ? {} : { failCgroupV1: false }),
   maxPods: 250,
   kubeAPIQPS: 100,
   kubeAPIBurst: 200,
@@ -93,6 +93,8 @@ const proxyConfig = (cluster: ClusterSpec, node: NodeSpec): object => ({
   apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
   kind: 'KubeProxyConfiguration',
   mode: 'nftables',
+  // On by default since 1.31.
+  ...(isBefore(cluster, 31) ? { featureGates: { NFTablesProxyMode: true } } : {}),
   clientConnection: { kubeconfig: `${inNode.cluster}/proxy.conf` },
   hostnameOverride: node.name,
   clusterCIDR: cluster.podCidr,

@@ -1,6 +1,12 @@
 /** What a bed's clusters look like: names, addresses and ranges, computed and checked before anything is made. */
 import { AppError } from '#shared/errors/app-error.ts';
 
+/** Of which Kubernetes clusters may be besides the usual one; each has its modules in `kubebox/versions`. */
+export const otherKubernetes = ['1.30'] as const;
+export type OtherKubernetes = (typeof otherKubernetes)[number];
+export const isOtherKubernetes = (version: string): version is OtherKubernetes =>
+  otherKubernetes.some((one) => one === version);
+
 export interface ClusterRequest {
   readonly name: string;
   /** One to three; one when absent. */
@@ -16,6 +22,8 @@ export interface ClusterRequest {
   readonly storage?: boolean;
   /** The longest delay before the kubelet starts a container again that keeps ending, in whole seconds from 1 to 300: 300 unless told. */
   readonly restartDelaySeconds?: number;
+  /** Absent: the usual one. */
+  readonly kubernetes?: OtherKubernetes;
 }
 
 export interface NodeSpec {
@@ -41,6 +49,7 @@ export interface ClusterSpec {
   readonly apiServerFlags?: readonly string[];
   readonly storage?: true;
   readonly restartDelaySeconds?: number;
+  readonly kubernetes?: OtherKubernetes;
   readonly nodes: readonly NodeSpec[];
 }
 
@@ -49,6 +58,10 @@ export const usualGcPercent = 400;
 
 /** The kubelet's own limit of its back-off. */
 const usualRestartDelaySeconds = 300;
+
+/** Whether a cluster is of a Kubernetes 1.x older than `minor`; the usual one never is. */
+export const isBefore = ({ kubernetes }: Pick<ClusterSpec, 'kubernetes'>, minor: number): boolean =>
+  kubernetes !== undefined && Number(kubernetes.slice(2)) < minor;
 
 /** Beds of one machine get a slot each: a sixteenth part of 198.18.0.0/16 or 198.19.0.0/16 is their "internet". */
 export const slotCount = 32;
@@ -123,6 +136,12 @@ export function planCluster(slot: number, index: number, request: ClusterRequest
       `restartDelaySeconds is ${restartDelaySeconds}: a whole number from 1 to 300 is accepted`,
     );
   }
+  if (request.restartDelaySeconds !== undefined && isBefore(request, 32)) {
+    throw new AppError(
+      'invalid_input',
+      `restartDelaySeconds is ${restartDelaySeconds}: Kubernetes ${request.kubernetes} has no such setting`,
+    );
+  }
   const podCidr = request.podCidr ?? `10.${index}.0.0/16`;
   const serviceCidr = request.serviceCidr ?? `10.${100 + index}.0.0/16`;
   const pods = checkedRange(`podCidr of ${name}`, podCidr, 8, 22);
@@ -148,6 +167,7 @@ export function planCluster(slot: number, index: number, request: ClusterRequest
     ...(request.apiServerFlags === undefined ? {} : { apiServerFlags: request.apiServerFlags }),
     ...(request.storage ? { storage: true } : {}),
     ...(restartDelaySeconds === undefined ? {} : { restartDelaySeconds }),
+    ...(request.kubernetes === undefined ? {} : { kubernetes: request.kubernetes }),
     nodes: Array.from({ length: nodes }, (_, i) => ({
       name: `${name}-${i + 1}`,
       ip: internetAddress(slot, index, 11 + i),
@@ -168,6 +188,7 @@ export function differsFrom(existing: ClusterSpec, request: ClusterRequest): str
     ['gcPercent', existing.gcPercent ?? usualGcPercent, request.gcPercent],
     ['apiServerFlags', (existing.apiServerFlags ?? []).join(' '), request.apiServerFlags?.join(' ')],
     ['storage', existing.storage ?? false, request.storage],
+    ['kubernetes', existing.kubernetes ?? 'of the usual version', request.kubernetes],
     ['restartDelaySeconds', existing.restartDelaySeconds ?? usualRestartDelaySeconds, request.restartDelaySeconds],
   ];
   const other = wanted.find(([, is, requested]) => requested !== undefined && requested !== is);

@@ -19,7 +19,7 @@ import {
   restartController,
   startApiServerAgain,
 } from './bring-up.ts';
-import { bedPrograms, buildLoopbox } from './build.ts';
+import { bedPrograms, buildKubernetes, buildLoopbox } from './build.ts';
 import {
   assess,
   type ClusterRecord,
@@ -38,7 +38,14 @@ import { execInNode } from './node.ts';
 import { endProcess, killAll, runningComponents } from './processes.ts';
 import { repositoryRoot } from './repository-root.ts';
 import { releaseSlot, slotOf, takenSlots, takeSlot } from './slots.ts';
-import { type ClusterRequest, type ClusterSpec, differsFrom, maxClusters, planCluster } from './spec.ts';
+import {
+  type ClusterRequest,
+  type ClusterSpec,
+  differsFrom,
+  maxClusters,
+  type OtherKubernetes,
+  planCluster,
+} from './spec.ts';
 import { removeBed, removeCluster, sweep } from './take-down.ts';
 
 export interface BedOptions {
@@ -200,16 +207,20 @@ async function removeBroken(slot: number, dir: string, log: (line: string) => vo
 
 async function prepareMachine(
   cache: string,
-  storage: boolean,
+  requests: readonly ClusterRequest[],
   log: (line: string) => void,
-): Promise<Pick<BedContext, 'kubebox' | 'nodebox' | 'loopbox' | 'images'>> {
+): Promise<Pick<BedContext, 'kubebox' | 'kubernetes' | 'nodebox' | 'loopbox' | 'images'>> {
+  const storage = requests.some((request) => request.storage);
   checkHost();
   await ensureDebianPackages(testbedPackages, cache, log);
   await ensureKernelModules(storage);
   ensureWatchers();
   const { kubebox, nodebox } = await buildInParts(bedPrograms, { cache, log });
   const loopbox = storage ? await buildLoopbox({ cache, log }) : undefined;
-  return { kubebox, nodebox, loopbox, images: await buildImages(cache, log) };
+  const kubernetes = new Map<OtherKubernetes, string>();
+  for (const version of new Set(requests.flatMap((request) => request.kubernetes ?? [])))
+    kubernetes.set(version, await buildKubernetes(version, { cache, log }));
+  return { kubebox, kubernetes, nodebox, loopbox, images: await buildImages(cache, log) };
 }
 
 function planNew(slot: number, existing: readonly ClusterSpec[], requests: readonly ClusterRequest[]): ClusterSpec[] {
@@ -231,11 +242,7 @@ function planNew(slot: number, existing: readonly ClusterSpec[], requests: reado
 export async function up(options: BedOptions & { readonly clusters: readonly ClusterRequest[] }): Promise<Bed> {
   const [dir, cache, log] = [resolveDir(options), options.cache ?? cacheDir(), options.log ?? quiet];
   planNew(0, [], options.clusters); // refuse bad requests before minutes of building
-  const machine = await prepareMachine(
-    cache,
-    options.clusters.some(({ storage }) => storage),
-    log,
-  );
+  const machine = await prepareMachine(cache, options.clusters, log);
   return await bedLock(cache, dir, async () => {
     await mkdir(dir, { recursive: true });
     const slot = await removeLeftovers(dir, cache, log);

@@ -51,13 +51,13 @@ describe('a consumer', () => {
   });
 });
 
-describe('a Tenant whose consumer needs no token', () => {
+describe.each(['isthmus.dev/in-band-without-token', 'isthmus.dev/front-door'])('a Tenant with %s', (annotation) => {
   const tenant = (value?: string): Tenant =>
     ({
       metadata: {
         name: 'rome',
         labels: { 'liqo.io/remote-cluster-id': 'rome' },
-        ...(value !== undefined && { annotations: { 'isthmus.dev/in-band-without-token': value } }),
+        ...(value !== undefined && { annotations: { [annotation]: value } }),
       },
       spec: { clusterID: 'rome' },
     }) as unknown as Tenant;

@@ -99,22 +99,28 @@ export interface TenantContext {
   readonly isAdministrator: boolean;
 }
 
-const withoutToken = isthmusAnnotation.inBandWithoutToken;
-/** Whether it is to be let in without a token from now on, so that it counts by whom. */
+/** Decisions of the provider's administrator about the way in. */
+const waysIn = [isthmusAnnotation.inBandWithoutToken, isthmusAnnotation.frontDoor] as const;
+const isNewlyTrue = (tenant: Tenant, before: Tenant | undefined, key: string): boolean =>
+  tenant.metadata.annotations?.[key] === 'true' && before?.metadata.annotations?.[key] !== 'true';
+/** Whether it is to be let in without a token, or by the front door, from now on, so that it counts by whom. */
 export const letsIn = (tenant: Tenant, before: Tenant | undefined): boolean =>
-  tenant.metadata.annotations?.[withoutToken] === 'true' && before?.metadata.annotations?.[withoutToken] !== 'true';
+  waysIn.some((key) => isNewlyTrue(tenant, before, key));
 
 function refusedAnnotation(tenant: Tenant, before: Tenant | undefined, isAdministrator: boolean): Verdict | undefined {
-  const value = tenant.metadata.annotations?.[withoutToken];
-  if (value === undefined || value === before?.metadata.annotations?.[withoutToken]) return undefined;
-  const field = `metadata.annotations[${withoutToken}]`;
-  if (value !== 'true' && value !== 'false')
-    return deny('invalid_input', `${field} is ${JSON.stringify(value)}: accepted is "true" or "false"`);
-  if (!letsIn(tenant, before) || isAdministrator) return undefined;
-  return deny(
-    'forbidden',
-    `${field} is the provider's: accepted from users that may update tenants.authentication.liqo.io in all namespaces`,
-  );
+  for (const key of waysIn) {
+    const value = tenant.metadata.annotations?.[key];
+    if (value === undefined || value === before?.metadata.annotations?.[key]) continue;
+    const field = `metadata.annotations[${key}]`;
+    if (value !== 'true' && value !== 'false')
+      return deny('invalid_input', `${field} is ${JSON.stringify(value)}: accepted is "true" or "false"`);
+    if (isNewlyTrue(tenant, before, key) && !isAdministrator)
+      return deny(
+        'forbidden',
+        `${field} is the provider's: accepted from users that may update tenants.authentication.liqo.io in all namespaces`,
+      );
+  }
+  return undefined;
 }
 
 export function validateTenant(

@@ -2,6 +2,7 @@
  * Gives a consumer identity a token of its own ServiceAccount, and a new one when half of its life is over. The token is in this process in the clear only
  * from the answer of the API server until it is sealed, a moment later. Every step is found again after an interruption.
  */
+import { accountOf } from '#agent/model/peer-accounts.ts';
 import { readCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { toBase64 } from '#agent/pki/pem.ts';
 import { sealToken } from '#agent/pki/sealed-token.ts';
@@ -30,7 +31,9 @@ export interface TokenDeps {
   readonly secretCache: Cache<Secret>;
 }
 
-export type Credential = Pick<AuthParams, 'signedCRT' | 'sealedToken' | 'tokenExpiration'>;
+/** With `apiServer` and `ca` where it is good there only, and not at the API server that all others are told. */
+export type Credential = Pick<AuthParams, 'signedCRT' | 'sealedToken' | 'tokenExpiration'> &
+  Partial<Pick<AuthParams, 'apiServer' | 'ca'>>;
 
 export type CredentialIssue =
   /** `pending`: what a renewal under way waits for. */
@@ -75,7 +78,8 @@ export async function ensureToken(
       found ?? (await api.apply(secrets, buildCredentialSecret(holder), { fieldManager: fieldManager.agent }, signal));
     const uid = secret.metadata.uid ?? '';
     const issuedAtMs = clock.now();
-    const { token, endMs } = await requestToken(api, holder, { name: ref.name, uid }, signal);
+    const bound = { namespace: ref.namespace, account: accountOf(holder.slice), secret: { name: ref.name, uid } };
+    const { token, endMs } = await requestToken(api, bound, tokenSeconds, signal);
     const sealed = await sealToken(token, to, endMs);
     const stored = buildCredentialSecret(holder, { csr, sealed, issuedAtMs, boundTo: uid });
     const made = readToken(await api.apply(secrets, stored, { fieldManager: fieldManager.agent }, signal));
@@ -90,7 +94,7 @@ export async function ensureToken(
 }
 
 /** Undefined: not for us to wait. */
-function waitsFor(error: unknown, { namespace }: Holder): string | undefined {
+export function waitsFor(error: unknown, { namespace }: Holder): string | undefined {
   if (codeOf(error) === 'kube_forbidden')
     return `the right to make ServiceAccounts and their tokens in namespace ${namespace}, which RoleBinding isthmus-agent-tenant gives: ${(error as Error).message}`;
   return undefined;
@@ -100,20 +104,26 @@ interface TokenReply {
   readonly status?: { readonly token?: string; readonly expirationTimestamp?: string };
 }
 
+/** An account, and the Secret whose deletion ends the token. */
+export interface BoundAccount {
+  readonly namespace: string;
+  readonly account: string;
+  readonly secret: { readonly name: string; readonly uid: string };
+}
+
 /** The end is what the API server says: it may give less than was asked for. */
-async function requestToken(
+export async function requestToken(
   api: KubeApi,
-  holder: Holder,
-  to: { readonly name: string; readonly uid: string },
+  { namespace, account, secret }: BoundAccount,
+  expirationSeconds: number,
   signal: AbortSignal,
 ): Promise<{ readonly token: string; readonly endMs: number }> {
-  const account = buildAccount(holder).metadata.name;
-  const path = `/api/v1/namespaces/${holder.namespace}/serviceaccounts/${account}/token`;
-  const boundObjectRef = { apiVersion: 'v1', kind: 'Secret', ...to };
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`;
+  const boundObjectRef = { apiVersion: 'v1', kind: 'Secret', ...secret };
   const body = {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenRequest',
-    spec: { audiences: [], expirationSeconds: tokenSeconds, boundObjectRef },
+    spec: { audiences: [], expirationSeconds, boundObjectRef },
   };
   const { status } = await api.postPath<TokenReply>(path, body, signal);
   const endMs = Date.parse(status?.expirationTimestamp ?? '');

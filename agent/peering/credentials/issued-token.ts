@@ -13,7 +13,7 @@ import { apiVersionOf, type Secret } from '#shared/domain/kube-object.ts';
 import { isthmusLabel, label } from '#shared/domain/liqo-keys.ts';
 import type { Holder } from '../tenant/issued-certificate.ts';
 
-const issuedAtAnnotation = 'isthmus.dev/issued-at';
+export const issuedAtAnnotation = 'isthmus.dev/issued-at';
 /** UID of the Secret that the token was bound to: one that was deleted and made again ended it. */
 const boundToAnnotation = 'isthmus.dev/bound-to';
 

@@ -15,7 +15,7 @@ import { peerOfNamespace, placementOf } from '#agent/model/tenant-namespaces.ts'
 import { lifetimeOf } from '#agent/pki/certificate.ts';
 import { checkCertificateRequest } from '#agent/pki/certificate-request.ts';
 import { readPublicKey } from '#agent/pki/cluster-keys.ts';
-import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
+import { fromBase64 } from '#agent/pki/pem.ts';
 import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
@@ -34,7 +34,7 @@ import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import type { Credential } from '../credentials/issue-token.ts';
 import { credentialSecretName } from '../credentials/issued-token.ts';
 import { certificateSeconds, type PeeringDeps } from '../model/deps.ts';
-import { ensureCredential, heldCredential } from '../tenant/issue-credential.ts';
+import { accessParams, ensureCredential, heldCredential } from '../tenant/issue-credential.ts';
 import { certificateSecretName, type Holder } from '../tenant/issued-certificate.ts';
 import { cordonOf, drainOf, endDrain } from './drain.ts';
 import { decideGrant, defaultNodeResources, type Grant, isDefaultClass, toleratedTaints } from './grant.ts';
@@ -195,13 +195,6 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     }
   }
 
-  const paramsFor = ({ spec: { proxyURL } }: Tenant, credential: Credential) => ({
-    ca: toBase64(config.apiServerCa),
-    ...credential,
-    apiServer: config.apiServerUrl,
-    ...(proxyURL ? { proxyURL } : {}),
-  });
-
   /**
    * The consumer has changed its key and will send a new request shortly. Until then the credentials for this request stay, so that no pod loses its
    * node. They are not renewed. Undefined: there were none, or they have ended.
@@ -229,12 +222,13 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
       owner: ownerOf(resourceSlices, slice),
       slice: slice.metadata.name,
     };
-    if (held !== undefined) return { facts: { authParams: paramsFor(tenant, held) }, next: again(30_000) };
+    if (held !== undefined) return { facts: { authParams: accessParams(config, tenant, held) }, next: again(30_000) };
     const subject = sliceSubject(slice.metadata.name, consumer);
-    const issue = await ensureCredential(issueDeps, holder, subject, fromBase64(slice.spec.csr ?? ''), signal);
+    const request = { subject, csrPem: fromBase64(slice.spec.csr ?? '') };
+    const issue = await ensureCredential(issueDeps, tenant, holder, request, signal);
     if (issue.state === 'waiting') return { outcome: waiting(issue.on, 10_000) };
     if (issue.state === 'refused') return { facts: { denied: issue.message }, next: again(30_000) };
-    const authParams = paramsFor(tenant, issue.credential);
+    const authParams = accessParams(config, tenant, issue.credential);
     const dueMs = Math.min(Math.max(1_000, issue.renewAtMs - clock.now()), 6 * 3_600_000);
     return { facts: { authParams }, next: issue.pending === undefined ? again(dueMs) : waiting(issue.pending, 10_000) };
   }

@@ -13,7 +13,6 @@ import {
 } from '#agent/model/peering-selections.ts';
 import { isReplica } from '#agent/model/slice-roles.ts';
 import { placementOf } from '#agent/model/tenant-namespaces.ts';
-import { toBase64 } from '#agent/pki/pem.ts';
 import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
@@ -33,7 +32,7 @@ import { credentialSecretName } from '../credentials/issued-token.ts';
 import { certificateSeconds, type PeeringDeps } from '../model/deps.ts';
 import { ensureBindings, missingRole } from './bindings.ts';
 import { checkHandshake, type Handshake } from './handshake.ts';
-import { ensureCredential, requestOf } from './issue-credential.ts';
+import { accessParams, ensureCredential, requestOf } from './issue-credential.ts';
 import { certificateSecretName, type Holder } from './issued-certificate.ts';
 import { validateKey } from './known-key.ts';
 import { withChoice, withCredentials, withoutCredentials } from './status.ts';
@@ -188,7 +187,8 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     // The holder of the former key may be another cluster: what it was given ends with this.
     const former = secretCache.get({ namespace: tenantNamespace, name: credentialSecretName(holder) });
     if (known.by === 'consent' && former !== undefined) await deleteObject(api, secrets, former, signal);
-    const issue = await ensureCredential(issueDeps, holder, controlPlaneSubject(consumer), proof.csrPem, signal);
+    const request = { subject: controlPlaneSubject(consumer), csrPem: proof.csrPem };
+    const issue = await ensureCredential(issueDeps, tenant, holder, request, signal);
     if (issue.state === 'refused') {
       const verdict = await revoke(tenant, issue.reason, issue.message, signal);
       reportWait(tenant, verdict);
@@ -196,7 +196,8 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
       return again(30_000);
     }
     if (issue.state === 'waiting') return waiting(issue.on, 10_000);
-    const hasToken = issue.credential.sealedToken !== undefined;
+    // Both are credentials of the account.
+    const hasToken = issue.credential.sealedToken !== undefined || issue.credential.apiServer !== undefined;
     await ensureBindings(api, bindingCaches, tenant, { controlPlane: true, clusterwide: true, hasToken }, signal);
     return publish(tenant, issue, signal);
   }
@@ -206,13 +207,7 @@ export function createTenantController({ cluster, config, clock, log }: PeeringD
     issue: CredentialIssue & { state: 'issued' },
     signal: AbortSignal,
   ): Promise<Outcome> {
-    const { proxyURL } = tenant.spec;
-    const authParams = {
-      ca: toBase64(config.apiServerCa),
-      ...issue.credential,
-      apiServer: config.apiServerUrl,
-      ...(proxyURL ? { proxyURL } : {}),
-    };
+    const authParams = accessParams(config, tenant, issue.credential);
     const had = tenant.status?.authParams;
     const tenantNamespace = tenant.metadata.namespace ?? '';
     const status = withCredentials(tenant.status, { tenantNamespace, authParams });

@@ -1,8 +1,13 @@
 /** Gives a consumer identity the credentials that this cluster can give. */
 import type { Subject } from '#agent/pki/certificate-request.ts';
+import { toBase64 } from '#agent/pki/pem.ts';
 import type { Cache } from '#kube/model/types.ts';
 import type { Secret } from '#shared/domain/kube-object.ts';
+import type { AuthParams } from '#shared/schema/definition/fields.ts';
+import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import { awaitedChoice, choiceOf } from '../credentials/choice.ts';
+import { doorOf, doorParams, readDoor } from '../credentials/front-door.ts';
+import { ensureDoorCertificate } from '../credentials/issue-door-certificate.ts';
 import { type Credential, type CredentialIssue, ensureToken, heldToken } from '../credentials/issue-token.ts';
 import { credentialSecretName, readToken } from '../credentials/issued-token.ts';
 import type { PeeringConfig } from '../model/deps.ts';
@@ -18,11 +23,16 @@ export interface CredentialDeps extends IssueDeps {
 /** `csrPem` must have been checked against `subject`. */
 export async function ensureCredential(
   deps: CredentialDeps,
+  tenant: Tenant,
   holder: Holder,
-  subject: Subject,
-  csrPem: string,
+  { subject, csrPem }: { readonly subject: Subject; readonly csrPem: string },
   signal: AbortSignal,
 ): Promise<CredentialIssue> {
+  const door = doorOf(tenant);
+  if (door !== undefined) {
+    if ('problem' in door) return { state: 'waiting', on: door.problem };
+    return ensureDoorCertificate(deps, holder, { subject, csrPem, apiServer: door.apiServer }, signal);
+  }
   const choice = choiceOf(deps.config, deps.keys.list()[0]);
   if (choice === undefined) return { state: 'waiting', on: awaitedChoice };
   if (choice.kind === 'token') return ensureToken(deps, holder, csrPem, signal);
@@ -45,7 +55,7 @@ const secretsOf = (cache: Cache<Secret>, { namespace, slice }: Place) => {
 /** base64 of the request for which an identity was given credentials last; undefined: it has none. */
 export function requestOf(cache: Cache<Secret>, place: Place): string | undefined {
   const { certificate, token } = secretsOf(cache, place);
-  const [signed, sealed] = [readIssued(certificate), readToken(token)];
+  const [signed, sealed] = [readIssued(certificate), readToken(token) ?? readDoor(token)];
   const isTokenLast = sealed !== undefined && sealed.issuedAtMs >= (signed?.issuedAtMs ?? 0);
   return isTokenLast ? sealed.csr : certificate?.data?.csr;
 }
@@ -61,5 +71,20 @@ export function heldCredential(
   const { certificate, token } = secretsOf(cache, place);
   const issued = readIssued(certificate);
   const signed = issued !== undefined && issued.csr === csr && isValid(issued.certificate);
+  const door = readDoor(token);
+  if (door !== undefined && door.csr === csr && isValid(door.certificate)) return doorParams(door);
   return signed ? { signedCRT: issued.certificate } : heldToken(token, csr, nowMs);
 }
+
+/** What a consumer is told: how to come, and with what. */
+export const accessParams = (
+  { apiServerUrl, apiServerCa }: PeeringConfig,
+  { spec: { proxyURL } }: Tenant,
+  credential: Credential,
+): AuthParams => ({
+  ca: toBase64(apiServerCa),
+  apiServer: apiServerUrl,
+  // The front door is reached without a proxy.
+  ...(proxyURL && credential.apiServer === undefined && { proxyURL }),
+  ...credential,
+});

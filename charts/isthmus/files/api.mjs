@@ -23,10 +23,10 @@ export async function ask(path, request) {
   }
 }
 
-async function send(path, { method = 'GET', type = 'application/json', object } = {}) {
+async function send(path, { method = 'GET', type = 'application/json', accept = 'application/json', object } = {}) {
   const response = await fetch(`${origin}${path}`, {
     method,
-    headers: { authorization, ...(object && { 'content-type': type }) },
+    headers: { authorization, accept, ...(object && { 'content-type': type }) },
     ...(object && { body: JSON.stringify(object) }),
     signal: AbortSignal.timeout(30_000),
   });

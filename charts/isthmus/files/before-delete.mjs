@@ -7,9 +7,32 @@ const left = [];
 /** The items of a list; those of kinds that are not there are none. */
 async function listed(path) {
   const { status, body } = await ask(path);
-  if (status === 200) return body.items;
+  if (status === 200) return body.items ?? [];
   if (status !== 404) left.push(`${path} (the API server answers ${status})`);
   return [];
+}
+
+/** Of all kinds at a time, so that a cluster with many objects fits into the memory of this pod. */
+const pageSize = 200;
+const metadataOnly = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
+
+/** How many objects at `path` have a finalizer. Begins again where a page came too late for the API server. */
+async function heldAt(path) {
+  let [held, next] = [0, ''];
+  for (;;) {
+    const { status, body } = await ask(`${path}?limit=${pageSize}${next && `&continue=${encodeURIComponent(next)}`}`, {
+      accept: metadataOnly,
+    });
+    if (status === 410 && next) [held, next] = [0, ''];
+    else if (status !== 200) {
+      if (status !== 404) left.push(`${path} (the API server answers ${status})`);
+      return held;
+    } else {
+      held += (body.items ?? []).filter(({ metadata }) => (metadata.finalizers ?? []).length > 0).length;
+      next = body.metadata?.continue ?? '';
+      if (!next) return held;
+    }
+  }
 }
 
 for (const kind of ['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration']) {
@@ -24,9 +47,8 @@ const definitions = await listed('/apis/apiextensions.k8s.io/v1/customresourcede
 const counts = await Promise.all(
   definitions.map(async ({ spec }) => {
     if (!ours.test(spec.group)) return [];
-    const all = await listed(`/apis/${spec.group}/${spec.versions[0].name}/${spec.names.plural}`);
-    const held = all.filter(({ metadata }) => (metadata.finalizers ?? []).length > 0);
-    return held.length > 0 ? [`${held.length} ${spec.names.kind}`] : [];
+    const held = await heldAt(`/apis/${spec.group}/${spec.versions[0].name}/${spec.names.plural}`);
+    return held > 0 ? [`${held} ${spec.names.kind}`] : [];
   }),
 );
 left.push(...counts.flat());

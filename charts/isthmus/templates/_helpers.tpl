@@ -5,12 +5,13 @@
 {{- end -}}
 {{- /*
 A Job with the agent's image that runs files/NAME.mjs, its account, rights and files. Takes root, name, hook, rules; optional: namespace (of the rights; absent:
-cluster-wide), data (further files).
+cluster-wide), data (further files), arguments (of a program of the image, in place of the file), first (before other hooks at the same point).
 */}}
 {{- define "isthmus.hook" -}}
 {{- $root := .root -}}
 {{- $name := printf "%s-%s" $root.Release.Name .name | trunc 63 | trimSuffix "-" -}}
 {{- $hook := .hook -}}
+{{- $weight := ternary -10 0 (hasKey . "first") | int -}}
 {{- $role := ternary "Role" "ClusterRole" (hasKey . "namespace") -}}
 {{- $binding := printf "%sBinding" $role }}
 ---
@@ -19,20 +20,22 @@ kind: ServiceAccount
 metadata:
   name: {{ $name }}
   namespace: {{ $root.Release.Namespace }}
-  annotations: {{- include "isthmus.hookAnnotations" (list $hook "-2") | nindent 4 }}
+  annotations: {{- include "isthmus.hookAnnotations" (list $hook (sub $weight 2)) | nindent 4 }}
+{{- if not .arguments }}
 ---
 apiVersion: v1
 kind: ConfigMap
 metadata:
   name: {{ $name }}
   namespace: {{ $root.Release.Namespace }}
-  annotations: {{- include "isthmus.hookAnnotations" (list $hook "-2") | nindent 4 }}
+  annotations: {{- include "isthmus.hookAnnotations" (list $hook (sub $weight 2)) | nindent 4 }}
 data:
   api.mjs: {{ $root.Files.Get "files/api.mjs" | toJson }}
   {{ .name }}.mjs: {{ $root.Files.Get (printf "files/%s.mjs" .name) | toJson }}
   {{- range $file, $content := .data }}
   {{ $file }}: {{ $content | toJson }}
   {{- end }}
+{{- end }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: {{ $role }}
@@ -41,7 +44,7 @@ metadata:
   {{- with .namespace }}
   namespace: {{ . }}
   {{- end }}
-  annotations: {{- include "isthmus.hookAnnotations" (list $hook "-2") | nindent 4 }}
+  annotations: {{- include "isthmus.hookAnnotations" (list $hook (sub $weight 2)) | nindent 4 }}
 rules: {{- toYaml .rules | nindent 2 }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -51,7 +54,7 @@ metadata:
   {{- with .namespace }}
   namespace: {{ . }}
   {{- end }}
-  annotations: {{- include "isthmus.hookAnnotations" (list $hook "-1") | nindent 4 }}
+  annotations: {{- include "isthmus.hookAnnotations" (list $hook (sub $weight 1)) | nindent 4 }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: {{ $role }}
@@ -66,7 +69,7 @@ kind: Job
 metadata:
   name: {{ $name }}
   namespace: {{ $root.Release.Namespace }}
-  annotations: {{- include "isthmus.hookAnnotations" (list $hook "0") | nindent 4 }}
+  annotations: {{- include "isthmus.hookAnnotations" (list $hook $weight) | nindent 4 }}
 spec:
   backoffLimit: 0
   activeDeadlineSeconds: 240
@@ -76,10 +79,9 @@ spec:
       restartPolicy: Never
       nodeSelector:
         kubernetes.io/os: linux
+      {{- /* The image names its user by number. OpenShift refuses one that a pod of an ordinary account names itself. */}}
       securityContext:
         runAsNonRoot: true
-        runAsUser: 65532
-        runAsGroup: 65532
         seccompProfile:
           type: RuntimeDefault
       containers:
@@ -88,7 +90,13 @@ spec:
           imagePullPolicy: IfNotPresent
           command:
             - /usr/local/bin/node
+            {{- if .arguments }}
+            {{- range .arguments }}
+            - {{ . | toJson }}
+            {{- end }}
+            {{- else }}
             - /hook/{{ .name }}.mjs
+            {{- end }}
           env:
             - name: NODE_EXTRA_CA_CERTS
               value: /var/run/secrets/kubernetes.io/serviceaccount/ca.crt
@@ -106,6 +114,7 @@ spec:
               memory: 64Mi
             limits:
               memory: 128Mi
+          {{- if not .arguments }}
           volumeMounts:
             - name: hook
               mountPath: /hook
@@ -114,9 +123,10 @@ spec:
         - name: hook
           configMap:
             name: {{ $name }}
+          {{- end }}
 {{- end -}}
 {{- define "isthmus.hookAnnotations" -}}
 helm.sh/hook: {{ index . 0 }}
-helm.sh/hook-weight: {{ index . 1 | quote }}
+helm.sh/hook-weight: {{ index . 1 | toString | quote }}
 helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end -}}

@@ -28,9 +28,11 @@ export function createConnectionTable({
   readonly store: Store;
   readonly clock: Clock;
 }): ConnectionTable {
+  /** Asked for every ping, hence at half the price first; a connection that was opened this second may only be seen by the second read. */
   const agentOf = async (connectionId: string, signal?: AbortSignal): Promise<AgentCaller | undefined> => {
     const { pk, sk } = byId(connectionId);
-    return (await store.get<AgentCaller>(pk, sk, signal))?.value;
+    const { items } = await store.query<AgentCaller>({ partition: pk, limit: 1, eventual: true }, signal);
+    return (items[0] ?? (await store.get<AgentCaller>(pk, sk, signal)))?.value;
   };
 
   const of = async (cluster: ClusterRef, signal?: AbortSignal): Promise<readonly string[]> => {

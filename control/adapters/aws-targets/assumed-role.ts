@@ -3,6 +3,7 @@ import type { TargetName } from '#shared/domain/event-target-arn.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { TargetMessage } from '../../ports/event-target-sender.ts';
 import type { Calling, Credentials } from './signed-call.ts';
+import { element } from './sts-answer.ts';
 
 /** The least that AWS gives. */
 const sessionSeconds = 900;
@@ -102,7 +103,3 @@ export function createAssumedRoles(options: AssumedRolesOptions): AssumedRoles {
     },
   };
 }
-
-/** Of the small XML that STS answers with: flat, and of what is asked for here nothing is ever escaped. */
-const element = (xml: string, name: string): string | undefined =>
-  new RegExp(`<${name}>\\s*([^<]*?)\\s*</${name}>`).exec(xml)?.[1];

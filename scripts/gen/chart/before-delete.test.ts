@@ -23,14 +23,30 @@ const tenants = '/api/v1/namespaces?labelSelector=liqo.io/tenant-namespace';
 let lists: Readonly<Record<string, readonly object[]>>;
 /** Paths whose first request is answered with 429. */
 const busy = new Set<string>();
+/** Paths whose second page comes too late, once. */
+const expired = new Set<string>();
+/** What was answered. */
+const pages: { readonly items: number; readonly accept: string }[] = [];
 let server: Server;
 beforeAll(async () => {
   const authority = await CertificateAuthority.create('hook');
   server = createServer(
     await authority.issue({ commonName: 'api-server', ips: ['127.0.0.1'] }),
-    ({ url = '' }, response) => {
-      const items = lists[url];
-      response.writeHead(busy.delete(url) ? 429 : items === undefined ? 404 : 200).end(JSON.stringify({ items }));
+    ({ url = '', headers }, response) => {
+      const { pathname, searchParams } = new URL(url, 'https://api');
+      const limit = Number(searchParams.get('limit') ?? Number.POSITIVE_INFINITY);
+      searchParams.delete('limit');
+      const from = Number(searchParams.get('continue') ?? 0);
+      searchParams.delete('continue');
+      const key = decodeURIComponent(searchParams.size === 0 ? pathname : `${pathname}?${searchParams}`);
+      const isLate = from > 0 && expired.delete(key);
+      const page = lists[key]?.slice(from, from + limit);
+      if (page !== undefined) pages.push({ items: page.length, accept: headers.accept ?? '' });
+      const next = from + limit < (lists[key]?.length ?? 0) ? { continue: String(from + limit) } : {};
+      const status = busy.delete(key) ? 429 : isLate ? 410 : page === undefined ? 404 : 200;
+      // As API servers write an empty list of metadata.
+      const items = page?.length === 0 ? null : page;
+      response.writeHead(status).end(JSON.stringify({ items, metadata: next }));
     },
   );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -73,6 +89,20 @@ test('objects with finalizers hold Isthmus where they are of its kinds, and no o
   const left = { [definitions]: kinds, [own]: [], '/apis/sharing.liqo.io/v1/ads': [held] };
   expect(await refusal(left)).toBeUndefined();
   expect(await refusal({ ...left, '/apis/ipam.liqo.io/v1/networks': [held] })).toContain('cluster: 1 Network. Run');
+});
+
+test('objects are counted by pages without their contents, also where a page came too late', async () => {
+  const path = '/apis/ipam.liqo.io/v1/networks';
+  const many = Array.from({ length: 1_100 }, (_, at) => ({
+    metadata: { name: `n${at}`, finalizers: at % 2 === 0 ? ['x'] : [] },
+  }));
+  expired.add(path);
+  pages.length = 0;
+  const kinds = [definition('ipam.liqo.io', 'networks', 'Network')];
+  expect(await refusal({ [definitions]: kinds, [own]: [], [path]: many })).toContain('cluster: 550 Network. Run');
+  expect(Math.max(...pages.map(({ items }) => items))).toBe(200);
+  expect(pages.some(({ accept }) => accept.includes('as=PartialObjectMetadataList'))).toBe(true);
+  expect(expired.size).toBe(0);
 });
 
 test('an API server that is busy for a moment is asked again', async () => {

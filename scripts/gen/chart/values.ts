@@ -1,6 +1,7 @@
 /** What the chart can be told, as a schema for Helm: the values of `isthmus install --values` as far as a template can follow them. Pure. */
 import * as z from 'zod';
 import { InstallValues } from '#cli/install/values.ts';
+import { checks } from '#cli/preflight/findings.ts';
 import { Port } from '#shared/schema/definition/addresses.ts';
 import { defaultSharePercent } from '#shared/schema/isthmus/peering-policy.ts';
 
@@ -35,6 +36,14 @@ const ChartValues = z.strictObject({
     default: z.boolean().describe('It is the class of claims that name none.'),
     localClass: name.optional().describe('Class of volumes in this cluster; absent: its default class.'),
   }),
+  preflight: z
+    .strictObject({
+      enabled: z
+        .boolean()
+        .describe('Look at the cluster as `isthmus check` does before an installation or an upgrade.'),
+      ignore: z.array(z.enum(checks)).describe('Go on although these checks stop.'),
+    })
+    .optional(),
   platform: z.strictObject({
     webhookPort: Port.describe("Port of the agent's webhooks in its pod."),
     virtualNodeLabels: texts.describe('Labels of the Nodes that stand for providers.'),
@@ -116,6 +125,12 @@ storage:
   default: false
   # Class of volumes in this cluster. Absent: its default class.
   # localClass: standard
+
+# Before an installation or an upgrade, a Job looks at the cluster as \`isthmus check\` does; what stops there ends the release before it begins.
+preflight:
+  enabled: true
+  # Checks that may stop without ending it, by their names.
+  ignore: []
 
 # What some distributions need; docs/chart.md has the values of each.
 platform:

@@ -28,7 +28,7 @@ export const TenantStatus = z.object({
   tenantNamespace: z.string().optional().describe('Namespace of this consumer on the provider.'),
   authParams: AuthParams.optional().describe('What the consumer needs to log in; absent under TolerateNoHandshake.'),
   conditions: Conditions.optional().describe(
-    'Handshake, only while it fails: why the consumer gets no credentials. InBandToken, of a consumer that is to come through the link: False while it does not show the tokens that the proxy there asks for, True while it needs none. Credentials, True where the provider had a choice: which kind it gives, and why.',
+    'Handshake, only while it fails: why the consumer gets no credentials. InBandToken, of a consumer that is to come through the link: False while it does not show the tokens that the proxy there asks for, True while it needs none or comes by the front door. Credentials, True where the provider had a choice: which kind it gives, and why.',
   ),
 });
 export const tenantConditionType = {

@@ -44,7 +44,16 @@ beforeAll(async () => {
       const { apiServerUrl } = deps.config;
       const { hostname, port: upstreamPort } = new URL(apiServerUrl);
       const upstream = { host: hostname, port: Number(upstreamPort) };
-      const place = { systemNamespace, apiServerUrl, upstream, podIp: '10.200.0.9', port, host: '127.0.0.1' };
+      const apiServer = { server: new URL(apiServerUrl), ca: deps.config.apiServerCa };
+      const place = {
+        systemNamespace,
+        apiServerUrl,
+        upstream,
+        apiServer,
+        podIp: '10.200.0.9',
+        port,
+        host: '127.0.0.1',
+      };
       return [createApiServerProxyController({ ...deps, ...place, ids: systemIds })];
     },
     async (kubeconfig, signal) => {

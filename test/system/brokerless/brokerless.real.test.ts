@@ -18,7 +18,6 @@ import { container, pod } from '../whole-clusters/workloads.ts';
 import { type Ground, openGround } from './ground.ts';
 import { applyGuide, deleteGuide } from './guide.ts';
 import { openOutside } from './outside.ts';
-import { rotation } from './rotation.ts';
 
 const dir = process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', 'brokerless');
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
@@ -143,12 +142,10 @@ describe('liqoctl', () => {
   });
 });
 
-describe('clusters that join a broker later', () => {
-  test('first end what liqoctl made, and are as they were', async () => {
+describe('unpeer of liqoctl', () => {
+  test('ends what it made, and the clusters are as they were', async () => {
     const [rome, milan] = [ground.target('rome'), ground.target('milan')];
     await unpeer(rome, milan, { deleteNamespaces: true });
     await ground.asBefore();
   });
 });
-
-rotation(() => ground);

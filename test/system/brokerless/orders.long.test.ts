@@ -1,6 +1,6 @@
 /**
- * More orders of the same manifests than `npm test` has, two mistakes in them, certificates that end during a separation, peerings made and ended in mixed ways on
- * clusters that no broker knew at first, and a provider that signs no certificates.
+ * More orders of the same manifests than `npm test` has, two mistakes in them, certificates that end during a separation, peerings made and ended in
+ * mixed ways on clusters that no broker knew at first, a rotation of the consumer's key, and a provider that signs no certificates.
  */
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -11,6 +11,7 @@ import type { Traces } from '../rounds/traces.ts';
 import { type Ground, openGround } from './ground.ts';
 import { applyGuide, deleteGuide } from './guide.ts';
 import { mistakes } from './mistakes.ts';
+import { rotation } from './rotation.ts';
 import { separation } from './separation.ts';
 import { tokens } from './tokens.ts';
 
@@ -59,4 +60,5 @@ describe('clusters that join a broker later', () => {
   }, 400_000);
 });
 
+rotation(() => ground);
 tokens(() => ground);

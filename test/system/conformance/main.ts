@@ -11,7 +11,7 @@ import { offloadSuiteNamespaces } from './offloads.ts';
 import { reasons } from './reasons.ts';
 import { inPieces, type Outcome, reasonFor, staleReasons } from './report.ts';
 import { type Group, groups, openSuite } from './suite.ts';
-import { rowOf, unexplained, withRows } from './table.ts';
+import { openSpecs, rowOf, unexplained, withRows } from './table.ts';
 import { keepUntainted } from './untainted.ts';
 
 const { values } = parseArgs({
@@ -20,6 +20,10 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true, default: [] },
     keep: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
+    /** Specs without an outcome in docs/conformance.md only, and the page gets theirs. */
+    resume: { type: 'boolean', default: false },
+    /** No further piece begins after so many minutes. */
+    minutes: { type: 'string' },
     /** Writes the table into docs/conformance.md; with `list`, the reasons of the rows that it has. */
     write: { type: 'boolean', default: false },
   },
@@ -27,8 +31,16 @@ const { values } = parseArgs({
 const say = (line: string): boolean => process.stderr.write(`${line}\n`);
 const specsAtATime = 4;
 const specsInAPiece = 24;
+/** Where there is a limit of time. */
+const specsInAShortPiece = 8;
 /** Of a piece. Most specs take less than half a minute; those that wait for something to stay away take five. */
 const pieceSeconds = 540;
+
+const minutes = values.minutes === undefined ? Number.POSITIVE_INFINITY : Number(values.minutes);
+if (!(minutes > 0)) throw new AppError('invalid_input', `--minutes is ${values.minutes}: a number above 0 is accepted`);
+const noPieceAfter = Date.now() + minutes * 60_000;
+const writes = values.write || values.resume;
+const page = path.join(repositoryRoot, 'docs', 'conformance.md');
 
 const isGroup = (name: string): name is Group => name in groups;
 const unknown = values.group.find((name) => !isGroup(name));
@@ -41,9 +53,10 @@ const listing = await openSuite(path.join(dir, 'suite'), undefined, say);
 const ofGroups = new Map<string, readonly string[]>();
 for (const group of Object.keys(groups).filter(isGroup)) ofGroups.set(group, await listing.specsOf(group));
 const all = [...ofGroups.values()].flat();
-const chosen = values.group
+const wanted = values.group
   .flatMap((group) => ofGroups.get(group) ?? [])
   .filter((spec) => values.only.length === 0 || values.only.some((word) => spec.includes(word)));
+const chosen = values.resume ? openSpecs(readFileSync(page, 'utf8'), wanted) : wanted;
 
 if (values.list) {
   for (const spec of chosen) process.stdout.write(`${spec}\n`);
@@ -68,8 +81,12 @@ async function runChosen(): Promise<boolean> {
     .map((spec) => ({ spec, state: 'not applicable', seconds: 0, message: '' }));
   const toRun = chosen.filter((spec) => reasonFor(reasons, spec)?.state !== 'not applicable');
   try {
-    const pieces = inPieces(toRun, specsInAPiece);
+    const pieces = inPieces(toRun, minutes === Number.POSITIVE_INFINITY ? specsInAPiece : specsInAShortPiece);
     for (const [at, piece] of pieces.entries()) {
+      if (Date.now() > noPieceAfter) {
+        say(`${pieces.length - at} of ${pieces.length} parts are left: --resume goes on with them`);
+        return judge(outcomes, pieces.slice(0, at).flat());
+      }
       say(`part ${at + 1} of ${pieces.length}: ${piece.length} specs`);
       const ended = await suite.run(piece, { processes: specsAtATime, seconds: pieceSeconds });
       for (const { spec, state, seconds, message } of ended)
@@ -81,17 +98,17 @@ async function runChosen(): Promise<boolean> {
     await stopOffloading();
     await stopWebhook();
   }
-  return judge(outcomes);
+  return judge(outcomes, toRun);
 }
 
 function record(ended: readonly Outcome[]): void {
-  if (!values.write) return;
-  const page = path.join(repositoryRoot, 'docs', 'conformance.md');
+  if (!writes) return;
   const rows = ended.map((outcome) => rowOf(outcome, reasons));
   writeFileSync(page, withRows(readFileSync(page, 'utf8'), rows, all, reasons));
 }
 
-function judge(outcomes: readonly Outcome[]): boolean {
+/** `given`: what was given to the suite. */
+function judge(outcomes: readonly Outcome[], given: readonly string[]): boolean {
   record(outcomes);
   const rows = outcomes.map((outcome) => rowOf(outcome, reasons));
   for (const state of ['not applicable', 'failed'] as const)
@@ -102,7 +119,7 @@ function judge(outcomes: readonly Outcome[]): boolean {
     `${count('passed')} passed, ${count('failed')} failed, ${count('not applicable')} not applicable\n`,
   );
   const ran = new Set(outcomes.map(({ spec }) => spec));
-  const lost = chosen.filter((spec) => !ran.has(spec)).map((spec) => `the suite says nothing of ${spec}`);
+  const lost = given.filter((spec) => !ran.has(spec)).map((spec) => `the suite says nothing of ${spec}`);
   const stale = staleReasons(reasons, all, outcomes);
   for (const problem of [...lost, ...stale]) process.stderr.write(`${problem}\n`);
   return lost.length + stale.length === 0 && rows.every(({ reason }) => reason !== unexplained);

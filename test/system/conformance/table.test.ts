@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { rowOf, unexplained, withRows } from './table.ts';
+import { openSpecs, rowOf, unexplained, withRows } from './table.ts';
 
 const outcome = (spec: string, state: 'passed' | 'failed' | 'not applicable', message = '') => ({
   spec,
@@ -32,4 +32,15 @@ it('keeps the rows of specs that did not run this time, and drops those that the
   expect(second).toContain('| sig-apps | 0 | 0 | 0 | 1 |');
   expect(withRows(second, [], all, reasons)).toBe(second);
   expect(withRows(second, [], all, [{ ...reasons[0], reason: 'c' }])).toContain('| [sig-node] breaks | failed | c |');
+});
+
+it('goes on with the specs that have no row, and with failures that are not explained', () => {
+  const all = ['[sig-node] breaks', '[sig-node] runs <x>', '[sig-node] other', '[sig-apps] waits'];
+  const rows = [
+    rowOf(outcome('[sig-node] runs <x>', 'passed'), reasons),
+    rowOf(outcome('[sig-node] breaks', 'failed'), reasons),
+    rowOf(outcome('[sig-node] other', 'failed', 'x'), reasons),
+  ];
+  expect(openSpecs(withRows(page, rows, all, reasons), all)).toEqual(['[sig-node] other', '[sig-apps] waits']);
+  expect(openSpecs(page, all)).toEqual(all);
 });

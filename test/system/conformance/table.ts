@@ -62,6 +62,12 @@ function rowsOf(page: string): Row[] {
   });
 }
 
+/** Specs whose outcome the page does not have: they never ran, or failed without a reason. */
+export function openSpecs(page: string, specs: readonly string[]): readonly string[] {
+  const settled = new Set(rowsOf(page).flatMap(({ spec, reason }) => (reason === unexplained ? [] : [spec])));
+  return specs.filter((spec) => !settled.has(spec));
+}
+
 /** Rows of specs that did not run this time stay, with the reasons of now, unless the suite has them no more. `all`: every spec that it has. */
 export function withRows(
   page: string,

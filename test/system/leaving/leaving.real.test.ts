@@ -116,12 +116,17 @@ async function differences(): Promise<string[]> {
 
 /** What differs from the start, once nothing does but what `may`: Kubernetes collects addresses of Services and the like in its own time. */
 const onceCollected = (may?: RegExp): Promise<string[]> =>
-  eventually('nothing else to be left', async () => {
-    const left = (await differences()).filter((line) => may === undefined || !/ apiservices\./.test(line));
-    const more = left.filter((line) => !may?.test(line));
-    if (more.length > 0) throw new Error(more.join('\n'));
-    return left;
-  });
+  eventually(
+    'nothing else to be left',
+    async () => {
+      const left = (await differences()).filter((line) => may === undefined || !/ apiservices\./.test(line));
+      const more = left.filter((line) => !may?.test(line));
+      if (more.length > 0) throw new Error(more.join('\n'));
+      return left;
+    },
+    // A look lists everything that is served.
+    { everyMs: 1_000 },
+  );
 
 /** Judged by all of admission; nothing is kept. An API server goes on asking webhooks for a moment after they are gone. */
 const pod = (namespace: string): Promise<true> =>

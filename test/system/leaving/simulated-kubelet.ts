@@ -32,8 +32,8 @@ export interface PlayedCluster {
 
 const deps = { clock: systemClock, log: silentLog };
 const node = 'node-1';
-const everyMs = 50;
-const beatRounds = 100;
+const everyMs = 200;
+const beatRounds = 25;
 
 interface Agent {
   readonly name: string;

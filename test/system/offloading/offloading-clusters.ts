@@ -48,14 +48,23 @@ export function registryOf(clusterId: string): Registry {
 /** Cluster `rome` is a consumer of `milan`, through a virtual node called `milan`. */
 export const startOffloadingPair = (): Promise<Pair> => openOffloadingPair(startPair);
 
-/** With API servers of which none signs a certificate. */
-export const startUnsignedOffloadingPair = (settings: PairSettings): Promise<Pair<TestApiServer>> =>
-  openOffloadingPair((more) => startUnsignedPair(more, settings));
+/** With API servers of which none signs a certificate. `further`: what else runs in each cluster; `peerBy`: how they peer, if not as usual. */
+export const startUnsignedOffloadingPair = (
+  settings: PairSettings,
+  { further, peerBy }: { readonly further?: More; readonly peerBy?: typeof peer } = {},
+): Promise<Pair<TestApiServer>> =>
+  openOffloadingPair(
+    (more) => startUnsignedPair(async (deps) => [...(await more(deps)), ...((await further?.(deps)) ?? [])], settings),
+    peerBy,
+  );
 
 /** With API servers that the test may kill. */
 export const startOwnOffloadingPair = (): Promise<Pair<TestApiServer>> => openOffloadingPair(startOwnPair);
 
-async function openOffloadingPair<S extends ApiServer>(start: (more: More) => Promise<Pair<S>>): Promise<Pair<S>> {
+async function openOffloadingPair<S extends ApiServer>(
+  start: (more: More) => Promise<Pair<S>>,
+  peerBy: typeof peer = peer,
+): Promise<Pair<S>> {
   const pair = await start(async (deps) => {
     const { clusterId, clock, log } = deps;
     return [
@@ -74,7 +83,7 @@ async function openOffloadingPair<S extends ApiServer>(start: (more: More) => Pr
   });
   // The node of the provider is what it lends; one of the consumer would only be in the way.
   await pair.consumer.api.delete(nodes, { name: 'rome-1' });
-  await peer(pair, { cpu: '4', memory: '8Gi', pods: '110' });
+  await peerBy(pair, { cpu: '4', memory: '8Gi', pods: '110' });
   await soon('the virtual node', async () => isReady(pair.consumer.api, 'milan')).catch(async (error: unknown) => {
     const found = await pair.consumer.api.get(virtualNodes, { namespace: 'liqo-tenant-milan', name: 'milan' });
     const node = await pair.consumer.api.get(nodes, { name: 'milan' });

@@ -1,3 +1,5 @@
+//go:build !without_etcd
+
 package main
 
 import (
@@ -11,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/embed"
 )
+
+func init() { components["etcd"] = etcdCommand }
 
 // etcdCommand serves a single etcd member. It never calls fsync: a killed process loses nothing, only a machine that loses power does.
 func etcdCommand() *cobra.Command {

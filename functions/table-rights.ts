@@ -1,0 +1,164 @@
+/**
+ * Which kinds of partitions of the table each function may read and write: the leading keys in the policy of its role. A kind is a pattern of
+ * partition keys, as `control/store/keys.ts` makes them, with `*` for the tenant and for what comes after the kind's name.
+ */
+
+/** The partition of the tenant itself; as a pattern it would mean all below it, too. */
+export const tenantItself = 't/*';
+
+export interface TableRights {
+  readonly read: readonly string[];
+  readonly write: readonly string[];
+}
+
+/** What belongs together: a use case that needs one of these kinds needs the others on some of its ways. */
+const areas = {
+  tenant: ['t/*'],
+  signIn: [
+    'system/operators',
+    't/*',
+    't/*/api-key-use',
+    't/*/api-keys',
+    't/*/identities',
+    't/*/issuers',
+    't/*/members',
+    't/*/rate',
+  ],
+  /** What a request leaves by being made. */
+  counted: ['t/*/api-key-use', 't/*/rate'],
+  agent: ['t/*', 't/*/cluster/*', 't/*/clusters', 't/*/rate'],
+  heard: ['t/*/cluster/*', 't/*/rate', 't/*/spent/*'],
+  changes: ['t/*/audit', '§outbox', '§outbox/*'],
+  idempotency: ['t/*/idempotency'],
+  approvalRules: ['t/*/approval-rules'],
+  audit: ['t/*/audit'],
+  clusters: ['t/*/cluster/*', 't/*/clusters'],
+  connections: ['system/connections/*', 't/*/connections/*'],
+  coordination: [
+    'system/due-looks/*',
+    't/*',
+    't/*/cluster/*',
+    't/*/clusters',
+    't/*/invitations',
+    't/*/looks',
+    't/*/pairs',
+    't/*/peerings',
+    't/*/with/*',
+  ],
+  feed: ['§outbox/*'],
+  inbox: ['t/*/approval-rules', 't/*/inbox', 't/*/open-requests/*', 't/*/sent-requests'],
+  invitations: ['t/*/invitations'],
+  issuers: ['t/*/issuers'],
+  joinTokens: ['t/*/join-tokens'],
+  keys: ['t/*/api-keys'],
+  members: ['t/*/identities', 't/*/members'],
+  peerings: ['t/*/cluster/*', 't/*/pairs', 't/*/peerings'],
+  publishing: ['system/directory', 't/*/directory'],
+  receivers: [
+    'system/due-deliveries/*',
+    't/*/webhook-deliveries',
+    't/*/webhook-due',
+    't/*/webhook-failing',
+    't/*/webhooks',
+  ],
+  tenants: ['system/deleting', 'system/tenants', 'system/tombstones', 't/*'],
+  /** For a copy of a tenant, and for its end. */
+  allOfATenant: ['t/*', 't/*/*'],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+type Area = keyof typeof areas;
+
+/** By name of the function; all that match count. Without `writes`, what it reads is what it changes, unless it is a GET. */
+const rules: readonly {
+  readonly of: RegExp;
+  readonly reads: readonly Area[];
+  readonly writes?: readonly Area[];
+}[] = [
+  { of: /^api-approval-rules-/, reads: ['approvalRules'] },
+  { of: /^api-audit-/, reads: ['audit'] },
+  { of: /^api-clusters-/, reads: ['clusters'] },
+  { of: /^api-clusters-delete$/, reads: ['coordination', 'publishing'] },
+  { of: /^api-directory-/, reads: ['publishing', 'clusters'] },
+  { of: /^api-(event-targets|webhooks)-/, reads: ['receivers'] },
+  { of: /^api-events-/, reads: ['feed'], writes: ['feed'] },
+  { of: /^api-invitations-/, reads: ['invitations'] },
+  { of: /^api-invitations-(create|redeem|revoke)$/, reads: ['coordination'] },
+  { of: /^api-issuers-/, reads: ['issuers'] },
+  { of: /^api-join-tokens-/, reads: ['joinTokens'] },
+  { of: /^api-keys-/, reads: ['keys'] },
+  { of: /^api-members-/, reads: ['members'] },
+  { of: /^api-peerings-/, reads: ['peerings'] },
+  { of: /^api-peerings-(create|delete)$/, reads: ['coordination'] },
+  { of: /^api-requests-/, reads: ['inbox'] },
+  { of: /^api-requests-(approve|create|reject|withdraw)$/, reads: ['coordination', 'publishing'] },
+  { of: /^api-tenant-(change|get|request-deletion)$/, reads: ['tenant', 'clusters', 'peerings'], writes: ['tenant'] },
+  { of: /^api-tenant-export$/, reads: ['allOfATenant'] },
+  { of: /^api-tenant-confirm-deletion$/, reads: ['allOfATenant', 'tenants'] },
+  { of: /^api-tenants-/, reads: ['tenants', 'keys'] },
+  { of: /^api-tenants-delete$/, reads: ['coordination'] },
+  { of: /^channel-agent-enroll$/, reads: ['joinTokens', 'clusters'] },
+  // What is missing is decided when an agent asks.
+  { of: /^channel-agent-desired$/, reads: ['coordination'], writes: ['coordination', 'changes'] },
+  { of: /^channel-agent-observed$/, reads: ['coordination'] },
+  { of: /^channel-connect$/, reads: ['agent', 'connections'], writes: ['heard', 'connections'] },
+  { of: /^channel-message$/, reads: ['agent', 'connections'], writes: ['heard'] },
+  { of: /^channel-disconnect$/, reads: ['agent', 'connections'], writes: ['heard', 'connections'] },
+  { of: /^events-peerings$/, reads: ['coordination', 'inbox'], writes: ['coordination', 'inbox', 'changes'] },
+  { of: /^events-cluster-left$/, reads: ['connections'], writes: ['connections'] },
+  { of: /^events-webhooks$/, reads: ['tenant', 'receivers'], writes: ['receivers', 'changes'] },
+  {
+    of: /^schedule-sweep$/,
+    reads: ['allOfATenant', 'tenants', 'coordination', 'publishing', 'receivers'],
+    writes: ['allOfATenant', 'tenants', 'coordination', 'publishing', 'receivers', 'changes'],
+  },
+];
+
+interface Asked {
+  readonly name: string;
+  /** Of a route of the REST API. */
+  readonly method?: string;
+  readonly auth?: string;
+  /** It notifies agents, whose connections it looks up and forgets. */
+  readonly rings: boolean;
+}
+
+/** Sorted, each once. */
+const kindsOf = (of: readonly Area[]): readonly string[] => [...new Set(of.flatMap((area) => areas[area]))].sort();
+
+/** Until the caller is known, and its request counted. */
+export const signInRights: TableRights = { read: kindsOf(['signIn']), write: kindsOf(['counted']) };
+
+export function tableRightsOf({ name, method, auth, rings }: Asked): TableRights {
+  const own = rules.filter(({ of }) => of.test(name));
+  const changes = method !== undefined && method !== 'GET';
+  const isAgent = auth === 'agent' || auth === 'enroll';
+  const reads: Area[] = own.flatMap((rule) => rule.reads);
+  const writes: Area[] = own.flatMap((rule) => rule.writes ?? (changes ? rule.reads : []));
+  if (auth !== undefined) {
+    reads.push(isAgent ? 'agent' : 'signIn');
+    writes.push(isAgent ? 'heard' : 'counted');
+  }
+  if (changes) writes.push('changes');
+  if (method === 'POST' && !isAgent) {
+    reads.push('idempotency');
+    writes.push('idempotency');
+  }
+  if (rings) {
+    reads.push('connections');
+    writes.push('connections');
+  }
+  return { read: kindsOf(reads), write: kindsOf(writes) };
+}
+
+/** Kinds as one tenant has them, with its name for the star of the tenant, and its stream of the outbox. What no tenant owns stays. */
+export const ofTenant = (kinds: readonly string[], tenant: string): readonly string[] =>
+  kinds.map((kind) => {
+    if (kind === '§outbox/*') return `§outbox/${tenant}`;
+    return kind.startsWith(tenantItself) ? `t/${tenant}${kind.slice(tenantItself.length)}` : kind;
+  });
+
+/** As the policy's `StringLike` does, but for the tenant itself: `t/*` is its one partition, and the policy says so by a second condition. */
+export const covers = (kinds: readonly string[], pk: string): boolean =>
+  kinds.some((kind) => (kind === tenantItself ? /^t\/[^/]+$/ : asPattern(kind)).test(pk));
+
+const asPattern = (kind: string): RegExp =>
+  new RegExp(`^${kind.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`);

@@ -1,0 +1,109 @@
+/** Holds what a request does to the table against the rights of its function, as the policy of its role would: whichever test meets a missing right, fails. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Store } from '#control/ports/store.ts';
+import { cloudFunctions } from '#functions/catalogue.ts';
+import type { CloudFunction } from '#functions/cloud-function.ts';
+import { covers, ofTenant, type TableRights } from '#functions/table-rights.ts';
+
+/** Not an error of the broker: it must not become an answer. */
+export class MissingRight extends Error {
+  override readonly name = 'MissingRight';
+}
+
+export interface TableUse {
+  readonly fn: string;
+  readonly access: keyof TableRights;
+  /** Partition key. */
+  readonly pk: string;
+}
+
+const outbox = '§outbox';
+const stream = (name: string | undefined): string => `${outbox}/${name ?? 'any'}`;
+const byRoute = new Map<string, CloudFunction>(
+  cloudFunctions.flatMap((fn) =>
+    fn.trigger.kind === 'http' ? [[`${fn.trigger.method} ${fn.trigger.path}`, fn] as const] : [],
+  ),
+);
+
+const ofOne = ({ read, write }: TableRights, tenant: string): TableRights => ({
+  read: ofTenant(read, tenant),
+  write: ofTenant(write, tenant),
+});
+
+export interface TableGuard {
+  /** What `work` asks of the store is asked by the function of this route. */
+  asFunctionOf<T>(routeKey: string, work: () => Promise<T>): Promise<T>;
+  /** `tenant`: in a session for this one. */
+  guarded(store: Store, tenant?: string): Store;
+  /** Whether the function that acts takes a session for each tenant. */
+  hasSessions(): boolean;
+}
+
+/** `heard` is told of each use, allowed or not. */
+export function createTableGuard(heard: (use: TableUse) => void = () => undefined): TableGuard {
+  const acting = new AsyncLocalStorage<{ readonly fn: CloudFunction; missing: MissingRight | undefined }>();
+
+  const hasSessions = (): boolean => acting.getStore()?.fn.access.includes('table:session') === true;
+
+  function check(access: keyof TableRights, pk: string, tenant: string | undefined): void {
+    const now = acting.getStore();
+    if (now === undefined) return;
+    const { name, table, signIn } = now.fn;
+    heard({ fn: name, access, pk });
+    const kinds = !hasSessions() ? table : tenant === undefined ? signIn : ofOne(table, tenant);
+    if (covers(kinds[access], pk)) return;
+    const where = tenant === undefined ? '' : ` in the session of ${tenant}`;
+    now.missing = new MissingRight(
+      `${name}${where} has no right to ${access} ${pk}: functions/table-rights.ts gives it ${kinds[access].join(' ')}`,
+    );
+    throw now.missing;
+  }
+
+  return {
+    async asFunctionOf(routeKey, work) {
+      const fn = byRoute.get(routeKey);
+      if (fn === undefined) return work();
+      const now = { fn, missing: undefined as MissingRight | undefined };
+      const result = await acting.run(now, work);
+      if (now.missing !== undefined) throw now.missing;
+      return result;
+    },
+    hasSessions,
+    guarded(store, tenant) {
+      const checkOwn = (access: keyof TableRights, pk: string) => check(access, pk, tenant);
+      return {
+        get(pk, sk, signal) {
+          checkOwn('read', pk);
+          return store.get(pk, sk, signal);
+        },
+        query(query, signal) {
+          checkOwn('read', query.partition);
+          return store.query(query, signal);
+        },
+        async transact(ops, events = [], signal) {
+          for (const { pk } of ops) checkOwn('write', pk);
+          if (events.length > 0) checkOwn('write', outbox);
+          for (const event of events) checkOwn('write', stream(event.stream));
+          return store.transact(ops, events, signal);
+        },
+        outbox(after, limit, name, signal) {
+          checkOwn('read', stream(name));
+          // A reader closes places that were taken and not used.
+          checkOwn('write', stream(name));
+          return store.outbox(after, limit, name, signal);
+        },
+        newestCursor(name, signal) {
+          checkOwn('read', stream(name));
+          return store.newestCursor(name, signal);
+        },
+        async endStream(name, signal) {
+          checkOwn('write', outbox);
+          checkOwn('write', stream(name));
+          return store.endStream(name, signal);
+        },
+        sweep: (signal) => store.sweep(signal),
+        close: () => store.close(),
+      };
+    },
+  };
+}
