@@ -98,7 +98,7 @@ const followed: Readonly<Record<string, string[]>> = {
 const readSingly: Readonly<Record<string, string[]>> = {
   'authentication.liqo.io': ['identities', 'renews', 'resourceslices', 'tenants'],
   'isthmus.dev': ['brokerlinks', 'retainedvolumes', 'trustedpeers', 'volumemoves'],
-  'networking.liqo.io': ['configurations', 'gatewayclients', 'gatewayservers', 'publickeies'],
+  'networking.liqo.io': ['configurations', 'connections', 'gatewayclients', 'gatewayservers', 'publickeies'],
   'offloading.liqo.io': ['namespacemaps', 'namespaceoffloadings', 'shadowpods', 'virtualnodes', 'vkoptionstemplates'],
 };
 
