@@ -8,14 +8,23 @@ export interface BundledFile {
   readonly content: Buffer;
 }
 
+interface Entry {
+  readonly name: string;
+  readonly source: string;
+  readonly splitting: boolean;
+  /** A package that it never loads, although a module names it. */
+  readonly without?: string;
+}
+
 /** The controllers in `main.mjs` and what it imports lazily; the node process, the test pods and those that copy volumes, and the checks before an installation, in one file each, with nothing they do not use. */
 const entries = [
   { name: 'main', source: 'agent/main.ts', splitting: true },
   { name: 'fabric', source: 'agent/network/node/main.ts', splitting: false },
   { name: 'probe', source: 'agent/network/probe/main.ts', splitting: false },
   { name: 'mover', source: 'agent/storage/mover/main.ts', splitting: false },
-  { name: 'check', source: 'cli/preflight-hook.ts', splitting: false },
-] as const;
+  // Its kubeconfig is its own: the library that reads those with programs and files would be 3 MB for nothing.
+  { name: 'check', source: 'cli/preflight-hook.ts', splitting: false, without: '@kubernetes/client-node' },
+] as const satisfies readonly Entry[];
 
 export interface Bundle {
   readonly files: readonly BundledFile[];
@@ -59,13 +68,14 @@ async function bundleEntry(
   root: string,
   version: string,
   outdir: string,
-  { name, source, splitting }: (typeof entries)[number],
+  { name, source, splitting, without }: Entry,
 ): Promise<readonly string[]> {
   const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: { [name]: source },
     outdir,
     bundle: true,
+    ...(without !== undefined && { external: [without] }),
     splitting,
     platform: 'node',
     format: 'esm',

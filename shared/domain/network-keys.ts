@@ -121,7 +121,13 @@ export const gatewayKeys = {
   mountPath: '/etc/wireguard/keys',
 } as const;
 
-export const networkPort = { wireGuard: 51_840, overlay: 6091, ping: 12_345, apiServerProxy: 8118, frontDoor: 8119 } as const;
+export const networkPort = {
+  wireGuard: 51_840,
+  overlay: 6091,
+  ping: 12_345,
+  apiServerProxy: 8118,
+  frontDoor: 8119,
+} as const;
 export const defaultMtu = 1340;
 
 /** Ours, beside Liqo's. */

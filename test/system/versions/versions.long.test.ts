@@ -79,7 +79,7 @@ describe.each(otherKubernetes)('Kubernetes %s beside the usual one', (version) =
         await apply(consumer, {
           apiVersion: 'v1',
           kind: 'Service',
-          metadata: { name, namespace },
+          metadata: { name: `${name}-web`, namespace },
           spec: { selector: { app: name }, ports: [{ port: 80, targetPort: 8080 }] },
         });
         await kubectl(consumer, '-n', namespace, 'wait', `pod/${name}`, '--for=condition=Ready', '--timeout=120s');
@@ -93,9 +93,9 @@ describe.each(otherKubernetes)('Kubernetes %s beside the usual one', (version) =
           async () => (await kubectl(consumer, '-n', namespace, 'exec', from, '--', 'get', url)) !== '',
           patience,
         );
-      await ask('home', 'near', 'http://far.shop:80/');
+      await ask('home', 'near', 'http://far-web.shop:80/');
       // By its short name: the namespace has another one there.
-      await ask('shop', 'far', 'http://far:80/');
+      await ask('shop', 'far', 'http://far-web:80/');
       expect(await kubectl(consumer, '-n', 'shop', 'logs', 'far')).toEqual(expect.any(String));
       await kubectl(consumer, 'delete', 'namespace', 'home', 'shop', '--timeout=120s');
       await world.mustIsthmus('unpeer', consumer, provider, '--wait');
