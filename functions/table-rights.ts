@@ -53,17 +53,13 @@ const areas = {
   invitations: ['t/*/invitations'],
   issuers: ['t/*/issuers'],
   joinTokens: ['t/*/join-tokens'],
-  keys: ['t/*/api-keys'],
+  keys: ['t/*/api-key-use', 't/*/api-keys'],
   members: ['t/*/identities', 't/*/members'],
   peerings: ['t/*/cluster/*', 't/*/labels', 't/*/pairs', 't/*/peerings'],
   publishing: ['system/directory/*', 't/*/directory'],
-  receivers: [
-    'system/due-deliveries/*',
-    't/*/webhook-deliveries',
-    't/*/webhook-due',
-    't/*/webhook-failing',
-    't/*/webhooks',
-  ],
+  receivers: ['t/*/webhook-deliveries', 't/*/webhook-due', 't/*/webhook-failing', 't/*/webhooks'],
+  /** Of all tenants: what a tenant's own function writes there it does not read there. */
+  dueDeliveries: ['system/due-deliveries/*'],
   tenants: ['system/deleting', 'system/tenants', 'system/tombstones', 't/*'],
   /** For a copy of a tenant, and for its end. */
   allOfATenant: ['t/*', 't/*/*'],
@@ -82,6 +78,7 @@ const rules: readonly {
   { of: /^api-clusters-delete$/, reads: ['coordination', 'publishing'] },
   { of: /^api-directory-/, reads: ['publishing', 'clusters'] },
   { of: /^api-(event-targets|webhooks)-/, reads: ['receivers'] },
+  { of: /^api-(event-targets|webhooks)-(.*-)?(change|replay|rotate|test)$/, reads: [], writes: ['dueDeliveries'] },
   { of: /^api-events-/, reads: ['feed'], writes: ['feed'] },
   { of: /^api-invitations-/, reads: ['invitations'] },
   { of: /^api-invitations-(create|redeem|revoke)$/, reads: ['coordination'] },
@@ -108,11 +105,15 @@ const rules: readonly {
   { of: /^channel-disconnect$/, reads: ['agent', 'connections'], writes: ['heard', 'connections'] },
   { of: /^events-peerings$/, reads: ['coordination', 'inbox'], writes: ['coordination', 'inbox', 'changes'] },
   { of: /^events-cluster-left$/, reads: ['connections'], writes: ['connections'] },
-  { of: /^events-webhooks$/, reads: ['tenant', 'receivers'], writes: ['receivers', 'changes'] },
+  {
+    of: /^events-webhooks$/,
+    reads: ['tenant', 'receivers', 'dueDeliveries'],
+    writes: ['receivers', 'dueDeliveries', 'changes'],
+  },
   {
     of: /^schedule-sweep$/,
-    reads: ['allOfATenant', 'tenants', 'coordination', 'publishing', 'receivers'],
-    writes: ['allOfATenant', 'tenants', 'coordination', 'publishing', 'receivers', 'changes'],
+    reads: ['allOfATenant', 'tenants', 'coordination', 'publishing', 'dueDeliveries'],
+    writes: ['allOfATenant', 'tenants', 'coordination', 'publishing', 'dueDeliveries', 'changes'],
   },
 ];
 
@@ -123,6 +124,8 @@ interface Asked {
   readonly auth?: string;
   /** It notifies agents, whose connections it looks up and forgets. */
   readonly rings: boolean;
+  /** It knows its caller before it has these rights. */
+  readonly inSession: boolean;
 }
 
 /** Sorted, each once. */
@@ -131,13 +134,14 @@ const kindsOf = (of: readonly Area[]): readonly string[] => [...new Set(of.flatM
 /** Until the caller is known, and its request counted. */
 export const signInRights: TableRights = { read: kindsOf(['signIn']), write: kindsOf(['counted']) };
 
-export function tableRightsOf({ name, method, auth, rings }: Asked): TableRights {
+export function tableRightsOf({ name, method, auth, rings, inSession }: Asked): TableRights {
   const own = rules.filter(({ of }) => of.test(name));
   const changes = method !== undefined && method !== 'GET';
   const isAgent = auth === 'agent' || auth === 'enroll';
   const reads: Area[] = own.flatMap((rule) => rule.reads);
   const writes: Area[] = own.flatMap((rule) => rule.writes ?? (changes ? rule.reads : []));
-  if (auth !== undefined) {
+  if (inSession) reads.push('tenant');
+  else if (auth !== undefined) {
     reads.push(isAgent ? 'agent' : 'signIn');
     writes.push(isAgent ? 'heard' : 'counted');
   }

@@ -52,13 +52,18 @@ function onTable(
   if (!access.includes('table:session')) return onPartitions(sid, actions, table[kind], names);
   return [
     ...onPartitions(`${sid}ToSignIn`, actions, signIn[kind], names).map((one) => ({ ...one, inSession: false })),
-    {
-      sid: `${sid}Own`,
-      actions,
-      resources: [names.tableArn],
-      leadingKeys: ofTenant(table[kind], `\${${tenantTag}}`),
-      inSession: true,
-    },
+    // A condition without patterns is none that IAM takes.
+    ...(table[kind].length === 0
+      ? []
+      : [
+          {
+            sid: `${sid}Own`,
+            actions,
+            resources: [names.tableArn],
+            leadingKeys: ofTenant(table[kind], `\${${tenantTag}}`),
+            inSession: true,
+          },
+        ]),
   ];
 }
 
