@@ -81,6 +81,7 @@ export function createControl(given: ControlDeps): Control {
 /** Every commit that carries events tells the bus so. */
 const waking = (store: Store, bus: EventBus): Store => ({
   get: (pk, sk, signal) => store.get(pk, sk, signal),
+  getMany: (many, signal) => store.getMany(many, signal),
   query: (query, signal) => store.query(query, signal),
   async transact(ops, events, signal) {
     await store.transact(ops, events, signal);

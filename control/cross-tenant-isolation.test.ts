@@ -36,7 +36,9 @@ const foreign: readonly { readonly pk: RegExp; readonly sk: RegExp }[] = [
   { pk: /^\/peerings$/, sk: /^pe_/ },
   { pk: /^\/clusters$/, sk: /^/ },
   { pk: /^\/cluster\/[^/]+$/, sk: /^(seen|revision|observed\/pe_.*|desired\/pe_.*|peering\/pe_.*|peer\/.+)$/ },
-  { pk: /^\/(looks|due|audit|pairs)$/, sk: /^/ },
+  { pk: /^\/(looks|due|audit|audit-by|pairs)$/, sk: /^/ },
+  { pk: /^\/counts$/, sk: /^peerings$/ },
+  { pk: /^\/labels$/, sk: /^peering\// },
   { pk: /^\/(inbox|sent-requests)$/, sk: /^rq_/ },
   { pk: /^\/open-requests\//, sk: /\// },
   { pk: /^\/invitations$/, sk: /^iv_/ },
@@ -48,7 +50,8 @@ function guarded(store: Store, serving: () => Serving | undefined, broken: strin
   const check = (at: string, sk: string): void => {
     const now = serving();
     const pk = partitionOfTenant(at, sk);
-    if (!now || pk === 'system/directory' || pk === `t/${now.tenant}` || pk.startsWith(`t/${now.tenant}/`)) return;
+    if (!now || pk.startsWith('system/directory/') || pk === `t/${now.tenant}` || pk.startsWith(`t/${now.tenant}/`))
+      return;
     const rest = pk.replace(/^t\/[^/]+/, '');
     if (inward.has(now.op) || !foreign.some((one) => one.pk.test(rest) && one.sk.test(sk)))
       broken.push(`${now.op} of ${now.tenant} reached ${pk} ${sk}`);
@@ -60,10 +63,14 @@ function guarded(store: Store, serving: () => Serving | undefined, broken: strin
       if (!pk.startsWith('t/none/')) check(pk, sk);
       return store.get(pk, sk, signal);
     },
+    getMany(many, signal) {
+      for (const { pk, sk } of many.keys) check(pk, sk);
+      return store.getMany(many, signal);
+    },
     query(query, signal) {
       const now = serving();
       const own = now && (query.partition === `t/${now.tenant}` || query.partition.startsWith(`t/${now.tenant}/`));
-      if (now && !own && query.partition !== 'system/directory')
+      if (now && !own && !query.partition.startsWith('system/directory/'))
         broken.push(`${now.op} of ${now.tenant} queried ${query.partition}`);
       return store.query(query, signal);
     },

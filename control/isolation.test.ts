@@ -28,6 +28,10 @@ function guarded(store: Store, serving: () => Tenant | undefined): Store {
       mine(partitionOfTenant(pk, sk));
       return store.get(pk, sk, signal);
     },
+    getMany(many, signal) {
+      for (const { pk, sk } of many.keys) mine(partitionOfTenant(pk, sk));
+      return store.getMany(many, signal);
+    },
     query(query, signal) {
       mine(query.partition);
       return store.query(query, signal);

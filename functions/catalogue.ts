@@ -45,6 +45,7 @@ const entry = (
     ...(trigger.kind === 'http' && { method: trigger.method }),
     ...(auth !== undefined && auth !== 'none' && { auth }),
     rings: access.includes('channel:ring'),
+    inSession: access.includes('table:session'),
   };
   const none: TableRights = { read: [], write: [] };
   const table = access.includes('table:read') ? tableRightsOf(asked) : none;

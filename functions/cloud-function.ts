@@ -2,7 +2,7 @@
 import type { TableRights } from './table-rights.ts';
 
 export type Access =
-  /** GetItem, Query. */
+  /** GetItem, BatchGetItem, Query. */
   | 'table:read'
   /** PutItem, UpdateItem, DeleteItem, ConditionCheckItem. */
   | 'table:write'

@@ -28,39 +28,38 @@ const areas = {
   counted: ['t/*/api-key-use', 't/*/rate'],
   agent: ['t/*', 't/*/cluster/*', 't/*/clusters', 't/*/rate'],
   heard: ['t/*/cluster/*', 't/*/rate', 't/*/spent/*'],
-  changes: ['t/*/audit', '§outbox', '§outbox/*'],
+  changes: ['t/*/audit', 't/*/audit-by', '§outbox', '§outbox/*'],
   idempotency: ['t/*/idempotency'],
   approvalRules: ['t/*/approval-rules'],
-  audit: ['t/*/audit'],
-  clusters: ['t/*/cluster/*', 't/*/clusters'],
+  audit: ['t/*/audit', 't/*/audit-by'],
+  clusters: ['t/*/cluster/*', 't/*/clusters', 't/*/counts', 't/*/labels'],
   connections: ['system/connections/*', 't/*/connections/*'],
   coordination: [
     'system/due-looks/*',
     't/*',
     't/*/cluster/*',
     't/*/clusters',
+    't/*/counts',
     't/*/invitations',
+    't/*/labels',
     't/*/looks',
     't/*/pairs',
     't/*/peerings',
     't/*/with/*',
   ],
+  counts: ['t/*/counts'],
   feed: ['§outbox/*'],
   inbox: ['t/*/approval-rules', 't/*/inbox', 't/*/open-requests/*', 't/*/sent-requests'],
   invitations: ['t/*/invitations'],
   issuers: ['t/*/issuers'],
   joinTokens: ['t/*/join-tokens'],
-  keys: ['t/*/api-keys'],
+  keys: ['t/*/api-key-use', 't/*/api-keys'],
   members: ['t/*/identities', 't/*/members'],
-  peerings: ['t/*/cluster/*', 't/*/pairs', 't/*/peerings'],
-  publishing: ['system/directory', 't/*/directory'],
-  receivers: [
-    'system/due-deliveries/*',
-    't/*/webhook-deliveries',
-    't/*/webhook-due',
-    't/*/webhook-failing',
-    't/*/webhooks',
-  ],
+  peerings: ['t/*/cluster/*', 't/*/labels', 't/*/pairs', 't/*/peerings'],
+  publishing: ['system/directory/*', 't/*/directory'],
+  receivers: ['t/*/webhook-deliveries', 't/*/webhook-due', 't/*/webhook-failing', 't/*/webhooks'],
+  /** Of all tenants: what a tenant's own function writes there it does not read there. */
+  dueDeliveries: ['system/due-deliveries/*'],
   tenants: ['system/deleting', 'system/tenants', 'system/tombstones', 't/*'],
   /** For a copy of a tenant, and for its end. */
   allOfATenant: ['t/*', 't/*/*'],
@@ -79,6 +78,7 @@ const rules: readonly {
   { of: /^api-clusters-delete$/, reads: ['coordination', 'publishing'] },
   { of: /^api-directory-/, reads: ['publishing', 'clusters'] },
   { of: /^api-(event-targets|webhooks)-/, reads: ['receivers'] },
+  { of: /^api-(event-targets|webhooks)-(.*-)?(change|replay|rotate|test)$/, reads: [], writes: ['dueDeliveries'] },
   { of: /^api-events-/, reads: ['feed'], writes: ['feed'] },
   { of: /^api-invitations-/, reads: ['invitations'] },
   { of: /^api-invitations-(create|redeem|revoke)$/, reads: ['coordination'] },
@@ -90,7 +90,8 @@ const rules: readonly {
   { of: /^api-peerings-(create|delete)$/, reads: ['coordination'] },
   { of: /^api-requests-/, reads: ['inbox'] },
   { of: /^api-requests-(approve|create|reject|withdraw)$/, reads: ['coordination', 'publishing'] },
-  { of: /^api-tenant-(change|get|request-deletion)$/, reads: ['tenant', 'clusters', 'peerings'], writes: ['tenant'] },
+  { of: /^api-tenant-(change|get)$/, reads: ['tenant', 'counts'], writes: ['tenant'] },
+  { of: /^api-tenant-request-deletion$/, reads: ['tenant', 'peerings'], writes: ['tenant'] },
   { of: /^api-tenant-export$/, reads: ['allOfATenant'] },
   { of: /^api-tenant-confirm-deletion$/, reads: ['allOfATenant', 'tenants'] },
   { of: /^api-tenants-/, reads: ['tenants', 'keys'] },
@@ -104,11 +105,15 @@ const rules: readonly {
   { of: /^channel-disconnect$/, reads: ['agent', 'connections'], writes: ['heard', 'connections'] },
   { of: /^events-peerings$/, reads: ['coordination', 'inbox'], writes: ['coordination', 'inbox', 'changes'] },
   { of: /^events-cluster-left$/, reads: ['connections'], writes: ['connections'] },
-  { of: /^events-webhooks$/, reads: ['tenant', 'receivers'], writes: ['receivers', 'changes'] },
+  {
+    of: /^events-webhooks$/,
+    reads: ['tenant', 'receivers', 'dueDeliveries'],
+    writes: ['receivers', 'dueDeliveries', 'changes'],
+  },
   {
     of: /^schedule-sweep$/,
-    reads: ['allOfATenant', 'tenants', 'coordination', 'publishing', 'receivers'],
-    writes: ['allOfATenant', 'tenants', 'coordination', 'publishing', 'receivers', 'changes'],
+    reads: ['allOfATenant', 'tenants', 'coordination', 'publishing', 'dueDeliveries'],
+    writes: ['allOfATenant', 'tenants', 'coordination', 'publishing', 'dueDeliveries', 'changes'],
   },
 ];
 
@@ -119,6 +124,8 @@ interface Asked {
   readonly auth?: string;
   /** It notifies agents, whose connections it looks up and forgets. */
   readonly rings: boolean;
+  /** It knows its caller before it has these rights. */
+  readonly inSession: boolean;
 }
 
 /** Sorted, each once. */
@@ -127,13 +134,14 @@ const kindsOf = (of: readonly Area[]): readonly string[] => [...new Set(of.flatM
 /** Until the caller is known, and its request counted. */
 export const signInRights: TableRights = { read: kindsOf(['signIn']), write: kindsOf(['counted']) };
 
-export function tableRightsOf({ name, method, auth, rings }: Asked): TableRights {
+export function tableRightsOf({ name, method, auth, rings, inSession }: Asked): TableRights {
   const own = rules.filter(({ of }) => of.test(name));
   const changes = method !== undefined && method !== 'GET';
   const isAgent = auth === 'agent' || auth === 'enroll';
   const reads: Area[] = own.flatMap((rule) => rule.reads);
   const writes: Area[] = own.flatMap((rule) => rule.writes ?? (changes ? rule.reads : []));
-  if (auth !== undefined) {
+  if (inSession) reads.push('tenant');
+  else if (auth !== undefined) {
     reads.push(isAgent ? 'agent' : 'signIn');
     writes.push(isAgent ? 'heard' : 'counted');
   }

@@ -38,6 +38,23 @@ test('a peering is made and ended by requests that are counted one by one', asyn
   for (const { cluster } of stage.agents.values()) expect(cluster.remains).toEqual([]);
 });
 
+test('a list of clusters reads half a unit for when each was seen, and their records together', async () => {
+  const stage = await openStage();
+  const readsFor = async () => {
+    const call = { method: 'GET', path: '/v1/clusters', authorization: `Bearer ${stage.apiKey}` };
+    const { units } = await stage.measure(async () => void (await stage.model.http(call)));
+    return units.readUnit;
+  };
+  for (let i = 0; i < 12; i += 1) await stage.join(`c-${i}`);
+  await readsFor();
+  const few = await readsFor();
+  for (let i = 12; i < 36; i += 1) await stage.join(`c-${i}`);
+  const more = (await readsFor()) - few;
+  // A record is a kilobyte or two, a quarter or half of a unit.
+  expect(more).toBeGreaterThanOrEqual(24 * 0.5);
+  expect(more).toBeLessThanOrEqual(24);
+});
+
 test('each watch event that the broker is told of is one request, one event and one reaction', async () => {
   const stage = await openStage();
   await stage.join('rome');

@@ -3,7 +3,7 @@
  * the items. `cost.real.test.ts` holds the count against what DynamoDB Local says it consumed.
  */
 import { expiryOf } from '#control/adapters/dynamodb/item.ts';
-import type { Item, Op, Store } from '#control/ports/store.ts';
+import type { Item, Many, Op, Store } from '#control/ports/store.ts';
 import type { Meter } from './meter.ts';
 
 /** Names and values in UTF-8; numbers take about half a byte per digit and one more. */
@@ -22,9 +22,10 @@ export function meteredStore(store: Store, meter: Meter): Store {
   const sized = async (op: Op): Promise<number> => {
     const before = await store.get(op.pk, op.sk);
     const old = before === undefined ? 0 : itemBytes(before);
-    if (op.op === 'check' || op.op === 'delete') return old;
+    if (op.op === 'check' || op.op === 'delete' || op.op === 'clear') return old;
+    if (op.op === 'add') return Math.max(old, itemBytes({ ...op, value: op.by, version: 1 }));
     const { pk, sk, value, expiresAt } = op;
-    const version = op.op === 'put' ? 1 : op.ifVersion + 1;
+    const version = op.op === 'update' ? op.ifVersion + 1 : 1;
     return Math.max(old, itemBytes({ pk, sk, value, version, ...(expiresAt === undefined ? {} : { expiresAt }) }));
   };
 
@@ -33,6 +34,17 @@ export function meteredStore(store: Store, meter: Meter): Store {
       const found = await store.get<T>(pk, sk, signal);
       meter.tableCalls += 1;
       meter.table(pk, { reads: readUnits(found === undefined ? 0 : itemBytes(found)) });
+      return found;
+    },
+
+    async getMany<T>(many: Many, signal?: AbortSignal) {
+      const found = await store.getMany<T>(many, signal);
+      const { keys, eventual } = many;
+      meter.tableCalls += Math.ceil(keys.length / 100);
+      for (const [i, item] of found.entries())
+        meter.table(keys[i]?.pk ?? '', {
+          reads: readUnits(item === undefined ? 0 : itemBytes(item)) / (eventual ? 2 : 1),
+        });
       return found;
     },
 

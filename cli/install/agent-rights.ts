@@ -90,13 +90,23 @@ const ownKinds: OwnKinds = {
 };
 const webhooks = ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'];
 
-/** Groups of which it reads no single object. */
-const onlyFollowed: ReadonlySet<string> = new Set(['core.liqo.io', 'ipam.liqo.io']);
+/** Where that is not all kinds of the group: it has one BrokerLink, and knows its name. */
+const followed: Readonly<Record<string, string[]>> = {
+  'isthmus.dev': ['peeringlocks', 'peeringpolicies', 'peerings', 'retainedvolumes', 'trustedpeers', 'volumemoves'],
+};
+/** Kinds of which it reads single objects as well, where a cache may be late. */
+const readSingly: Readonly<Record<string, string[]>> = {
+  'authentication.liqo.io': ['identities', 'renews', 'resourceslices', 'tenants'],
+  'isthmus.dev': ['brokerlinks', 'retainedvolumes', 'trustedpeers', 'volumemoves'],
+  'networking.liqo.io': ['configurations', 'connections', 'gatewayclients', 'gatewayservers', 'publickeies'],
+  'offloading.liqo.io': ['namespacemaps', 'namespaceoffloadings', 'shadowpods', 'virtualnodes', 'vkoptionstemplates'],
+};
 
 /** In the whole cluster. `grantable`: names of the ClusterRoles that it may bind. */
 export const agentRules = (grantable: readonly string[]): Rule[] => [
   ...Object.entries(ownKinds).flatMap(([group, kinds]) => [
-    rule(group, ['*'], onlyFollowed.has(group) ? follow : read),
+    rule(group, followed[group] ?? ['*'], follow),
+    ...(readSingly[group] ? [rule(group, readSingly[group], ['get'])] : []),
     ...kinds.map(([resources, verbs]) => rule(group, [...resources], verbs)),
   ]),
   // Tenant namespaces and mapped namespaces are made and removed here.

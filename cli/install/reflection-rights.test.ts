@@ -95,3 +95,18 @@ test('a consumer may write in its namespaces what it reflects, and neither Pods,
   ] as const;
   expect(missing(rules, denied)).toEqual(['create pods', 'create endpointslices', 'create events']);
 });
+
+test('the agent may read each object of a kind that the broker applies, by itself: it looks whose object it is before it takes it away', () => {
+  const kinds = [
+    ['authentication.liqo.io', 'tenants', 'get'],
+    ['authentication.liqo.io', 'identities', 'get'],
+    ['authentication.liqo.io', 'resourceslices', 'get'],
+    ['offloading.liqo.io', 'namespacemaps', 'get'],
+    ['networking.liqo.io', 'configurations', 'get'],
+    ['networking.liqo.io', 'gatewayservers', 'get'],
+    ['networking.liqo.io', 'gatewayclients', 'get'],
+    ['networking.liqo.io', 'publickeies', 'get'],
+    ['networking.liqo.io', 'connections', 'get'],
+  ] as const;
+  expect(missing(agentRules([]), kinds)).toEqual([]);
+});

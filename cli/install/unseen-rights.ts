@@ -105,6 +105,19 @@ export const unseenRights: readonly UnseenRights[] = [
   },
   {
     role: 'isthmus-agent',
+    rights: ['get networking.liqo.io/connections'],
+    reason:
+      'a Connection that a user labelled as one of a peering of the broker: its field managers are read before it is removed',
+    mayBeUsed: true,
+  },
+  {
+    role: 'isthmus-agent',
+    rights: ['get authentication.liqo.io/renews'],
+    reason: 'a copy of a Renew at the provider whose original went while no agent ran',
+    mayBeUsed: true,
+  },
+  {
+    role: 'isthmus-agent',
     rights: ['delete offloading.liqo.io/shadowpods'],
     reason: 'a consumer that is told to drain and does not take its ShadowPods back before the deadline',
     mayBeUsed: true,

@@ -2,8 +2,9 @@
 import { type Caller, mustHave } from '../access/caller.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Page } from '../ports/store.ts';
-import { partition, sortableTime } from '../store/keys.ts';
-import { pageOf } from '../store/pages.ts';
+import { auditFields, partition, sortableTime } from '../store/keys.ts';
+import { pageOf, pageOfMany } from '../store/pages.ts';
+import { lookupHash } from './lookup.ts';
 
 export interface AuditRecord {
   readonly id: string;
@@ -32,23 +33,33 @@ export interface Audit {
   list(caller: Caller, filter?: AuditFilter, signal?: AbortSignal): Promise<Page<AuditRecord>>;
 }
 
-const fields = ['subject', 'action', 'principal'] as const;
-
 export const createAudit = ({ store }: Pick<ControlDeps, 'store'>): Audit => ({
   async list(caller, filter = {}, signal) {
     mustHave(caller, 'audit:read');
+    const { tenant } = caller;
     const { since, until } = filter;
-    return pageOf<AuditRecord, AuditRecord>(
+    const fits = (record: AuditRecord): boolean =>
+      auditFields.every((field) => filter[field] === undefined || filter[field] === record[field]);
+    const within = (prefix: string) => ({
+      reverse: true,
+      from: prefix + (since === undefined ? '' : sortableTime(since)),
+      to: prefix + (until === undefined ? '\x7f' : sortableTime(until)),
+    });
+    const field = auditFields.find((name) => filter[name] !== undefined);
+    if (field === undefined) {
+      const query = { partition: partition.audit(tenant), ...within('') };
+      return pageOf<AuditRecord, AuditRecord>(store, query, filter, ({ value }) => value, signal);
+    }
+    const found = `${lookupHash(field, filter[field] ?? '')}/`;
+    return pageOfMany<unknown, AuditRecord>(
       store,
-      {
-        partition: partition.audit(caller.tenant),
-        reverse: true,
-        ...(since === undefined ? {} : { from: sortableTime(since) }),
-        ...(until === undefined ? {} : { to: sortableTime(until) }),
-      },
+      { partition: partition.auditBy(tenant), ...within(found) },
       filter,
-      ({ value }) =>
-        fields.every((field) => filter[field] === undefined || filter[field] === value[field]) ? value : undefined,
+      async (places) => {
+        const keys = places.map(({ sk }) => ({ pk: partition.audit(tenant), sk: sk.slice(found.length) }));
+        const records = await store.getMany<AuditRecord>({ keys }, signal);
+        return records.map((record) => (record && fits(record.value) ? record.value : undefined));
+      },
       signal,
     );
   },

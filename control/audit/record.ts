@@ -4,8 +4,9 @@ import type { Ids } from '#shared/ports/ids.ts';
 import type { Principal } from '../access/caller.ts';
 import type { EventType } from '../events/types.ts';
 import type { NewEvent, Op } from '../ports/store.ts';
-import { key } from '../store/keys.ts';
+import { auditFields, key } from '../store/keys.ts';
 import type { AuditRecord } from './audit.ts';
+import { lookupHash } from './lookup.ts';
 
 /** Audit records are kept for 400 days: a year and the time to notice. */
 const auditKeptMs = 400 * 86_400_000;
@@ -22,7 +23,8 @@ interface Recorder {
   readonly ids: Ids;
 }
 
-export function auditOp({ clock, ids }: Recorder, actor: Principal, change: Change): Op {
+/** The record, and the three places where it is found by what people look for. */
+export function auditOps({ clock, ids }: Recorder, actor: Principal, change: Change): Op[] {
   const at = clock.now();
   const id = ids.next('au');
   const record: AuditRecord = {
@@ -33,7 +35,18 @@ export function auditOp({ clock, ids }: Recorder, actor: Principal, change: Chan
     requestId: actor.requestId,
     ...change,
   };
-  return { op: 'put', ...key.audit(actor.tenant, at, id), value: record, expiresAt: at + auditKeptMs };
+  const expiresAt = at + auditKeptMs;
+  return [
+    { op: 'put', ...key.audit(actor.tenant, at, id), value: record, expiresAt },
+    ...auditFields.map(
+      (field): Op => ({
+        op: 'set',
+        ...key.auditBy(actor.tenant, lookupHash(field, record[field]), at, id),
+        value: {},
+        expiresAt,
+      }),
+    ),
+  ];
 }
 
 export function eventOf(

@@ -1,6 +1,5 @@
 /** Clusters of a tenant: join tokens, enrolment, the agent's identity, facts, liveness, leaving. */
 import { calculateJwkThumbprint } from 'jose';
-import { type LabelRequirement, selects } from '#shared/domain/label-selector.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import {
   ClusterId,
@@ -12,18 +11,17 @@ import {
 } from '#shared/schema/protocol/agent-protocol.ts';
 import { type AgentCaller, type Caller, mustHave } from '../access/caller.ts';
 import { newSecret, sha256Hex } from '../access/secrets.ts';
-import { auditOp, eventOf } from '../audit/record.ts';
+import { auditOps, eventOf } from '../audit/record.ts';
 import { unpublishOps } from '../directory/directory.ts';
-import type { Capacity } from '../limits/capacity.ts';
+import { type Capacity, countOps } from '../limits/capacity.ts';
 import type { ClusterRecord, ClusterView, SeenRecord, SignedRequest } from '../model/cluster.ts';
 import type { Coordinator } from '../model/coordinator.ts';
-import type { ControlDeps, PageRequest } from '../model/deps.ts';
+import type { ControlDeps } from '../model/deps.ts';
 import type { DirectoryEntry } from '../model/directory-entry.ts';
 import type { LabelChange } from '../model/labels.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
 import { key, partition, prefix } from '../store/keys.ts';
-import { pageOf } from '../store/pages.ts';
 import { earlier, remembered } from '../store/repeat.ts';
 import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignature } from './agent-signature.ts';
 import { clusterView, seenFrom } from './cluster.ts';
@@ -31,6 +29,7 @@ import { findToken, joinTokenLifeMs, putToken, spendToken, tokenText } from './j
 import { mayChangeKey } from './key-change.ts';
 import { labelCluster } from './labels.ts';
 import { createLiveness, type LastSeen } from './last-seen.ts';
+import { type ClusterFilter, listClusters } from './list.ts';
 import { defaultHeartbeatSeconds, everySeconds, intervalsOf } from './poll-policy.ts';
 
 export interface IssuedJoinToken {
@@ -61,11 +60,7 @@ export interface Clusters {
   /** The last doorbell connection of the cluster closed: a hint that it may be gone. */
   lost(cluster: ClusterRef, signal?: AbortSignal): Promise<void>;
   get(caller: Caller, id: string, signal?: AbortSignal): Promise<ClusterView>;
-  list(
-    caller: Caller,
-    page?: PageRequest & { readonly includeLeft?: boolean; readonly labels?: readonly LabelRequirement[] },
-    signal?: AbortSignal,
-  ): Promise<Page<ClusterView>>;
+  list(caller: Caller, page?: ClusterFilter, signal?: AbortSignal): Promise<Page<ClusterView>>;
   /** Replaces its labels. They stay with its name, also over leaving and joining again. */
   label(caller: Caller, id: string, change: LabelChange, signal?: AbortSignal): Promise<ClusterView>;
   /**
@@ -178,7 +173,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
             expiresAt,
             ...(replaceKey ? { replacesKey: true } : {}),
           }),
-          auditOp(deps, caller, { action: 'cluster.create-join-token', subject, after: { expiresAt, replaceKey } }),
+          ...auditOps(deps, caller, { action: 'cluster.create-join-token', subject, after: { expiresAt, replaceKey } }),
           ...remembered(caller, issued),
         ],
         [eventOf(deps, caller.tenant, 'cluster.join-token-created', subject, { expiresAt })],
@@ -224,7 +219,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
         succession: request.succession,
         token: stored.value,
       });
-      if (before?.value.state !== 'joined') await deps.capacity.mustHaveRoom(tenant, 'clusters', signal);
+      const counted = before?.value.state === 'joined' ? [] : [await deps.capacity.take(tenant, 'clusters', signal)];
       const now = clock.now();
       const record: ClusterRecord = {
         id: clusterId,
@@ -243,16 +238,17 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
       const seenAt = key.seen(tenant, clusterId);
       const subject = `cluster/${clusterId}`;
       const actor = { tenant, principal: subject, from: signed.from, requestId: signed.requestId };
-      await store.transact(
+      const write = store.transact(
         [
           spendToken(stored, thumbprint, now),
           before
             ? { op: 'update', ...at, value: record, ifVersion: before.version }
             : { op: 'put', ...at, value: record },
+          ...counted,
           seen
             ? { op: 'update', ...seenAt, value: heardNow, ifVersion: seen.version }
             : { op: 'put', ...seenAt, value: heardNow },
-          auditOp(deps, actor, {
+          ...auditOps(deps, actor, {
             action: 'cluster.enroll',
             subject,
             ...(before ? { before: { state: before.value.state, keyThumbprint: before.value.keyThumbprint } } : {}),
@@ -267,6 +263,12 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
         [eventOf(deps, tenant, 'cluster.joined', subject, { keyThumbprint: thumbprint })],
         signal,
       );
+      await write.catch(async (error: unknown) => {
+        // The last room may be what another cluster took meanwhile.
+        if (codeOf(error) === 'version_conflict' && counted.length > 0)
+          await deps.capacity.mustHaveRoom(tenant, 'clusters', signal);
+        throw error;
+      });
       log.info('cluster joined', { tenant, cluster: clusterId });
       await coordinator.lookAtCluster({ tenant, clusterId }, signal);
       return answer;
@@ -306,21 +308,7 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
       return view(caller.tenant, await mustLoad(caller, id, signal), signal);
     },
 
-    async list(caller, page = {}, signal) {
-      mustHave(caller, 'clusters:read');
-      const { tenant } = caller;
-      return pageOf<ClusterRecord, ClusterView>(
-        store,
-        { partition: partition.clusters(tenant) },
-        page,
-        (item) => {
-          const { state, labels } = item.value;
-          const wanted = (state === 'joined' || page.includeLeft) && selects(page.labels ?? [], labels);
-          return wanted ? view(tenant, item, signal) : undefined;
-        },
-        signal,
-      );
-    },
+    list: (caller, page = {}, signal) => listClusters(deps, caller, page, signal),
 
     async label(caller, id, change, signal) {
       await labelCluster(deps, caller, id, change, signal);
@@ -350,8 +338,9 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
       await store.transact(
         [
           { op: 'update', ...key.cluster(tenant, id), value: record, ifVersion: item.version },
+          ...countOps(tenant, 'clusters', item.value, record),
           ...(published ? unpublishOps(published.value, published.version) : []),
-          auditOp(deps, caller, {
+          ...auditOps(deps, caller, {
             action: 'cluster.remove',
             subject,
             before: { state: 'joined' },

@@ -1,13 +1,14 @@
 /** The directory: clusters that their tenants chose to show to all tenants of the broker, as those tenants describe them. */
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
-import { auditOp, eventOf } from '../audit/record.ts';
+import { auditOps, eventOf } from '../audit/record.ts';
 import { hasLabels } from '../input/labels.ts';
 import type { ClusterRecord } from '../model/cluster.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { DirectoryEntry, NewEntry } from '../model/directory-entry.ts';
 import type { Item, Op, Page } from '../ports/store.ts';
-import { key, partition } from '../store/keys.ts';
+import { directoryShards, key, partition } from '../store/keys.ts';
+import { mergedPageOf } from '../store/merged-pages.ts';
 import { pageOf } from '../store/pages.ts';
 import { earlier, remembered } from '../store/repeat.ts';
 import { untilWritten } from '../store/until-written.ts';
@@ -34,6 +35,8 @@ export interface Directory {
   list(caller: Caller, filter?: DirectoryFilter, signal?: AbortSignal): Promise<Page<DirectoryEntry>>;
   get(caller: Caller, tenant: string, cluster: string, signal?: AbortSignal): Promise<DirectoryEntry>;
 }
+
+const published = Array.from({ length: directoryShards }, (_, shard) => partition.published(shard));
 
 /** The tenant's own entry and the one for everybody are written together, hence have one version. */
 export const unpublishOps = ({ tenant, cluster }: DirectoryEntry, version: number): Op[] => [
@@ -81,7 +84,7 @@ export function createDirectory(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids
               : { op: 'put', ...to, value: entry },
         ),
         { op: 'check', ...clusterAt, ifVersion: cluster.version },
-        auditOp(deps, caller, {
+        ...auditOps(deps, caller, {
           action: 'directory.publish',
           subject,
           ...(before ? { before: before.value } : {}),
@@ -110,7 +113,7 @@ export function createDirectory(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids
         await store.transact(
           [
             ...unpublishOps(item.value, item.version),
-            auditOp(deps, caller, { action: 'directory.unpublish', subject, before: item.value }),
+            ...auditOps(deps, caller, { action: 'directory.unpublish', subject, before: item.value }),
           ],
           [eventOf(deps, caller.tenant, 'directory.unpublished', subject)],
           signal,
@@ -125,14 +128,10 @@ export function createDirectory(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids
         (filter.region === undefined || filter.region === region) &&
         (filter.class === undefined || classes.includes('*') || classes.includes(filter.class)) &&
         hasLabels(labels, filter.labels ?? {});
-      const own = { from: `${caller.tenant}/`, to: `${caller.tenant}/\x7f` };
-      return pageOf<DirectoryEntry, DirectoryEntry>(
-        store,
-        { partition: partition.published, ...(filter.mine ? own : {}) },
-        filter,
-        ({ value }) => (fits(value) ? value : undefined),
-        signal,
-      );
+      const view = ({ value }: Item<DirectoryEntry>) => (fits(value) ? value : undefined);
+      return filter.mine
+        ? pageOf(store, { partition: partition.directory(caller.tenant) }, filter, view, signal)
+        : mergedPageOf(store, published, filter, view, signal);
     },
 
     async get(caller, tenant, cluster, signal) {

@@ -2,7 +2,7 @@
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import { newSecret, sameText, sha256Hex } from '../access/secrets.ts';
-import { auditOp, eventOf } from '../audit/record.ts';
+import { auditOps, eventOf } from '../audit/record.ts';
 import type { ClusterRecord } from '../model/cluster.ts';
 import type { Coordinator } from '../model/coordinator.ts';
 import type { CrossTenant } from '../model/cross-tenant.ts';
@@ -124,7 +124,7 @@ export function createInvitations(deps: InvitationDeps, coordinator: Coordinator
       [
         { op: 'update', pk, sk, value: spent, ifVersion: version, expiresAt: expiresAt + keptAfterMs },
         ...plan.ops,
-        auditOp(
+        ...auditOps(
           deps,
           { tenant: provider, principal: `tenant/${caller.tenant}`, from: 'broker', requestId: caller.requestId },
           { action: 'invitation.redeem', subject, after: redemption },
@@ -171,7 +171,7 @@ export function createInvitations(deps: InvitationDeps, coordinator: Coordinator
       await store.transact(
         [
           { op: 'put', ...key.invitation(tenant, id), value: record, expiresAt: expiresAt + keptAfterMs },
-          auditOp(deps, caller, {
+          ...auditOps(deps, caller, {
             action: 'invitation.create',
             subject,
             after: { cluster: name, limits, classes, uses, note, expiresAt },
@@ -212,7 +212,7 @@ export function createInvitations(deps: InvitationDeps, coordinator: Coordinator
         await store.transact(
           [
             { op: 'update', pk, sk, value, ifVersion: version, ...(expiresAt === undefined ? {} : { expiresAt }) },
-            auditOp(deps, caller, { action: 'invitation.revoke', subject, after: { peerings } }),
+            ...auditOps(deps, caller, { action: 'invitation.revoke', subject, after: { peerings } }),
           ],
           [eventOf(deps, caller.tenant, 'invitation.revoked', subject, { peerings })],
           signal,

@@ -2,16 +2,18 @@
 import { sameJson } from '#shared/domain/json-equality.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Caller } from '../access/caller.ts';
-import { auditOp, eventOf } from '../audit/record.ts';
+import { auditOps, eventOf } from '../audit/record.ts';
 import { checkLabels } from '../input/labels.ts';
 import type { ControlDeps } from '../model/deps.ts';
 import type { LabelChange, Labels } from '../model/labels.ts';
 import type { Key } from '../ports/store.ts';
+import type { Labelled as LabelledKind } from '../store/keys.ts';
 import { untilWritten } from '../store/until-written.ts';
+import { labelOps } from './label-index.ts';
 
 /** A record of the caller's own tenant, and where the labels are in it. */
 interface Labelled<T> {
-  readonly kind: 'cluster' | 'peering';
+  readonly kind: LabelledKind;
   readonly id: string;
   readonly at: Key;
   readonly of: (value: T) => Labels | undefined;
@@ -46,7 +48,8 @@ export async function replaceLabels<T>(
     await deps.store.transact(
       [
         { op: 'update', ...next, ...(expiresAt === undefined ? {} : { expiresAt }) },
-        auditOp(deps, caller, { action: `${kind}.label`, subject, before, after: labels }),
+        ...labelOps({ tenant: caller.tenant, kind, id }, before, labels, expiresAt),
+        ...auditOps(deps, caller, { action: `${kind}.label`, subject, before, after: labels }),
       ],
       [eventOf(deps, caller.tenant, `${kind}.labels-changed`, subject, { ...labelled.about?.(value), labels })],
       signal,

@@ -19,6 +19,7 @@ import {
   perform,
   placeOf,
 } from '../testing/cross-tenant-operations.ts';
+import { countedItems, countersOf, placesOf, wantedPlaces } from '../testing/exact-counts.ts';
 import { Crash, createFaultyStore, type FaultyStore } from '../testing/faulty-store.ts';
 import { roles } from './core/roles.ts';
 import { copyFor } from './cross-tenant/copies.ts';
@@ -147,6 +148,9 @@ async function sharedPeerings(setting: Setting): Promise<readonly PeeringRecord[
 async function bothSidesAgree(setting: Setting): Promise<void> {
   const peerings = await sharedPeerings(setting);
   for (const tenant of two) {
+    const { store } = setting.world;
+    expect(await countersOf(store, tenant)).toEqual(await countedItems(store, tenant));
+    expect(await placesOf(store, tenant)).toEqual(await wantedPlaces(store, tenant));
     const copies = (await all<PeeringRecord>(setting, partition.peerings(tenant))).filter(({ spec }) => spec.across);
     const mine = peerings.filter(({ spec }) => spec.across?.consumer === tenant || spec.across?.provider === tenant);
     expect(copies.map(({ spec }) => spec.id).sort()).toEqual(mine.map(({ spec }) => spec.id).sort());

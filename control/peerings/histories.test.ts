@@ -9,6 +9,7 @@ import { createLocalBus, type LocalBus } from '../adapters/local-bus/local-bus.t
 import { createMemoryStore } from '../adapters/memory/memory-store.ts';
 import type { DesiredRecord, PeeringRecord } from '../model/peering-records.ts';
 import { adminOf, type BrokerClusters, createBrokerClusters } from '../testing/broker-clusters.ts';
+import { countedItems, countersOf, placesOf, wantedPlaces } from '../testing/exact-counts.ts';
 import { Crash, createFaultyStore, type FaultyStore } from '../testing/faulty-store.ts';
 import { openFacts } from '../testing/simulated-cluster.ts';
 import { linkingFacts } from '../testing/simulated-link.ts';
@@ -257,6 +258,12 @@ describe('any history of requests, reports, failures and crashes', () => {
         }
         await settle(setting);
         await watch();
+        expect(await placesOf(setting.world.store, 'default')).toEqual(
+          await wantedPlaces(setting.world.store, 'default'),
+        );
+        expect(await countersOf(setting.world.store, 'default')).toEqual(
+          await countedItems(setting.world.store, 'default'),
+        );
 
         const ready = new Set<string>();
         const linked = new Map<string, unknown>();

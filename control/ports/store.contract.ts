@@ -89,6 +89,83 @@ export function storeContract(name: string, open: (clock: ManualClock) => Promis
       expect((await store.get('p', 'a'))?.version).toBe(2);
     });
 
+    test('reads many by their keys, in their order, with nothing for what is absent or expired', async () => {
+      const { store, clock } = await fresh();
+      const names = Array.from({ length: 150 }, (_, i) => `k${i}`);
+      for (let i = 0; i < names.length; i += 50)
+        await store.transact(names.slice(i, i + 50).map((name) => put(name, { name }, `p${name}`)));
+      await store.transact([{ op: 'put', pk: 'p', sk: 'brief', value: 1, expiresAt: clock.now() + 1_000 }]);
+      clock.advance(1_000);
+      const wanted = [...names, 'none', 'k7'].map((name) => ({ pk: `p${name}`, sk: name }));
+      const found = await store.getMany<{ name: string }>({ keys: [...wanted, { pk: 'p', sk: 'brief' }] });
+      expect(found.map((item) => item?.value.name)).toEqual([...names, undefined, 'k7', undefined]);
+      expect(found[3]).toEqual(await store.get('pk3', 'k3'));
+      expect(await store.getMany({ keys: [], eventual: true })).toEqual([]);
+      const keys = Array.from({ length: 201 }, (_, i) => ({ pk: 'p', sk: `k${i}` }));
+      await expect(store.getMany({ keys })).rejects.toMatchObject({ code: 'too_large' });
+    });
+
+    test('sets and clears without a condition, with the transaction or not at all', async () => {
+      const { store, clock } = await fresh();
+      const set = (value: unknown): Op => ({ op: 'set', pk: 'p', sk: 's', value });
+      await store.transact([put('a'), set(1)]);
+      await store.transact([put('b'), { ...set(2), expiresAt: clock.now() + 5_000 } as Op]);
+      const written = { pk: 'p', sk: 's', value: 2, version: 1, expiresAt: clock.now() + 5_000 };
+      expect(await store.get('p', 's')).toEqual(written);
+      await expect(store.transact([put('a'), { op: 'clear', pk: 'p', sk: 's' }])).rejects.toMatchObject({
+        code: 'version_conflict',
+      });
+      expect(await store.get('p', 's')).toEqual(written);
+      const gone: Op[] = [
+        { op: 'clear', pk: 'p', sk: 's' },
+        { op: 'clear', pk: 'p', sk: 'never' },
+      ];
+      await store.transact([put('c'), ...gone]);
+      expect(await store.get('p', 's')).toBeUndefined();
+      await store.transact([put('d'), set(3)]);
+      expect(await store.get('p', 's')).toEqual({ pk: 'p', sk: 's', value: 3, version: 1 });
+    });
+
+    test('adds to a counter from nothing, up to its limit, and takes away from above it', async () => {
+      const { store } = await fresh();
+      const add = (by: number, atMost?: number): Op => ({
+        op: 'add',
+        pk: 'p',
+        sk: 'n',
+        by,
+        ...(atMost === undefined ? {} : { atMost }),
+      });
+      await expect(store.transact([add(1, 0), put('a')])).rejects.toMatchObject({ code: 'version_conflict' });
+      expect(await store.get('p', 'n')).toBeUndefined();
+      await store.transact([add(3, 3), put('a')]);
+      expect(await store.get('p', 'n')).toEqual({ pk: 'p', sk: 'n', value: 3, version: 1 });
+      await expect(store.transact([put('b'), add(1, 3)])).rejects.toMatchObject({
+        code: 'version_conflict',
+        detail: { index: 1, atMost: 3 },
+      });
+      expect(await store.get('p', 'b')).toBeUndefined();
+      await store.transact([put('b'), add(2)]);
+      await store.transact([put('c'), add(-1, 3)]);
+      const { items } = await store.query({ partition: 'p', from: 'n', limit: 1 });
+      expect(items).toEqual([{ pk: 'p', sk: 'n', value: 4, version: 3 }]);
+      await store.transact([{ op: 'delete', pk: 'p', sk: 'n', ifVersion: 3 }]);
+      await store.transact([put('d'), add(1, 1)]);
+      expect((await store.get('p', 'n'))?.value).toBe(1);
+    });
+
+    test('counts what was written and nothing else, however many write at once, and never beyond the limit', async () => {
+      const { store } = await fresh();
+      const writers = Array.from({ length: 12 }, (_, i) =>
+        store.transact([put(`k${i % 9}`), { op: 'add', pk: 'p', sk: 'n', by: 1, atMost: 5 }]).then(
+          () => true,
+          () => false,
+        ),
+      );
+      const written = (await Promise.all(writers)).filter(Boolean).length;
+      const { items } = await store.query({ partition: 'p', limit: 20, ...withPrefix('k') });
+      expect([written, items.length, (await store.get('p', 'n'))?.value]).toEqual([5, 5, 5]);
+    });
+
     test.each([
       {
         what: 'too many operations',
@@ -97,6 +174,12 @@ export function storeContract(name: string, open: (clock: ManualClock) => Promis
       },
       { what: 'a value that is too large', ops: [put('a', 'x'.repeat(maxValueBytes))], code: 'too_large' },
       { what: 'one key twice', ops: [put('a'), put('a')], code: 'invalid_input' },
+      {
+        what: 'what needs a condition beside it',
+        ops: [{ op: 'clear', pk: 'p', sk: 'n' } satisfies Op],
+        code: 'invalid_input',
+      },
+      { what: 'an addition alone', ops: [{ op: 'add', pk: 'p', sk: 'n', by: 1 } satisfies Op], code: 'invalid_input' },
       { what: 'an empty key', ops: [put('')], code: 'invalid_input' },
       { what: 'a key with a letter outside ASCII', ops: [put('ä')], code: 'invalid_input' },
       { what: 'a value that is not JSON', ops: [put('a', () => 1)], code: 'invalid_input' },

@@ -31,8 +31,22 @@ export type Op =
   /** The item must have exactly this version; it becomes `ifVersion + 1`. An absent `expiresAt` clears the old one. */
   | ({ readonly op: 'update'; readonly ifVersion: number } & Write)
   | ({ readonly op: 'delete'; readonly ifVersion: number } & Key)
+  /**
+   * Puts or replaces, and removes, without a condition: for what another item of the same transaction is found by, whose condition holds for both. A set
+   * item has version 1.
+   */
+  | ({ readonly op: 'set' } & Write)
+  | ({ readonly op: 'clear' } & Key)
   /** Writes nothing. `ifVersion: 0` means the item must be absent. */
-  | ({ readonly op: 'check'; readonly ifVersion: number } & Key);
+  | ({ readonly op: 'check'; readonly ifVersion: number } & Key)
+  /**
+   * Adds to a counter: an item whose value is a whole number, 0 while it is absent. Additions of several writers do not conflict with each other, unless
+   * the sum would be more than `atMost`, which fails with `version_conflict`. Only a condition beside it keeps a transaction that is repeated after a lost
+   * answer from counting twice, hence no transaction consists of these three alone.
+   */
+  | ({ readonly op: 'add'; readonly by: number; readonly atMost?: number } & Key);
+
+export type Addition = Extract<Op, { readonly op: 'add' }>;
 
 /** What a change says to the rest of the world. Written by the transaction that makes the change, or not at all. */
 export interface NewEvent {
@@ -65,6 +79,13 @@ export interface Query {
   readonly eventual?: boolean;
 }
 
+export interface Many {
+  /** At most 200. */
+  readonly keys: readonly Key[];
+  /** As in a query. */
+  readonly eventual?: boolean;
+}
+
 export interface Page<T> {
   readonly items: readonly T[];
   /** Present when there may be more. */
@@ -77,6 +98,8 @@ export interface Page<T> {
  */
 export interface Store {
   get<T>(pk: string, sk: string, signal?: AbortSignal): Promise<Item<T> | undefined>;
+  /** The items at these keys, in their order; undefined where there is none. Each is as `get` reads it, but not all of one moment. */
+  getMany<T>(many: Many, signal?: AbortSignal): Promise<readonly (Item<T> | undefined)[]>;
   /** Items of one partition in ascending (or `reverse`, descending) byte order of their sort key. */
   query<T>(query: Query, signal?: AbortSignal): Promise<Page<Item<T>>>;
   /**
@@ -110,7 +133,12 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/** Whether a counter may become `sum`. Taking away is never refused: it may have to come down from above a limit that was lowered. */
+export const fits = ({ by, atMost }: Addition, sum: number): boolean =>
+  by <= 0 || atMost === undefined || sum <= atMost;
+
 export const maxOps = 100;
+const maxKeys = 200;
 export const maxValueBytes = 400 * 1024;
 
 const keyPattern = /^[\x20-\x7e]{1,1024}$/;
@@ -122,6 +150,8 @@ export function checkTransaction(ops: readonly Op[], events: readonly NewEvent[]
     throw new AppError('too_large', `a transaction takes at most ${maxOps} operations and events, got ${total}`);
   }
   const seen = new Set<string>();
+  if (ops.length > 0 && ops.every(({ op }) => op === 'add' || op === 'set' || op === 'clear'))
+    throw new AppError('invalid_input', 'a transaction without a condition needs one');
   return ops.map((op) => {
     if (!keyPattern.test(op.pk) || !keyPattern.test(op.sk)) {
       throw new AppError(
@@ -133,7 +163,7 @@ export function checkTransaction(ops: readonly Op[], events: readonly NewEvent[]
     if (seen.has(key))
       throw new AppError('invalid_input', `key ${JSON.stringify([op.pk, op.sk])} is twice in one transaction`);
     seen.add(key);
-    if (op.op !== 'put' && op.op !== 'update') return undefined;
+    if (op.op !== 'put' && op.op !== 'update' && op.op !== 'set') return undefined;
     const text = JSON.stringify(op.value);
     if (text === undefined) throw new AppError('invalid_input', `the value of ${JSON.stringify(op.sk)} is not JSON`);
     const bytes = Buffer.byteLength(text);
@@ -145,6 +175,11 @@ export function checkTransaction(ops: readonly Op[], events: readonly NewEvent[]
     }
     return text;
   });
+}
+
+export function checkKeys(keys: readonly Key[]): void {
+  if (keys.length > maxKeys)
+    throw new AppError('too_large', `at most ${maxKeys} items are read at once, got ${keys.length}`);
 }
 
 /** The bounds of all sort keys that begin with `prefix`. */

@@ -4,7 +4,7 @@
  */
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
-import { auditOp, eventOf } from '../audit/record.ts';
+import { auditOps, eventOf } from '../audit/record.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Item, Op, Page } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
@@ -68,7 +68,7 @@ export function createApprovalRules(deps: Pick<ControlDeps, 'store' | 'clock' | 
         await store.transact(
           [
             writeOp(tenant, before, [...rules, rule]),
-            auditOp(deps, caller, { action: 'approval-rule.create', subject, after: checked }),
+            ...auditOps(deps, caller, { action: 'approval-rule.create', subject, after: checked }),
             ...remembered(caller, rule),
           ],
           [eventOf(deps, tenant, 'approval-rule.created', subject, { name: rule.name })],
@@ -105,7 +105,7 @@ export function createApprovalRules(deps: Pick<ControlDeps, 'store' | 'clock' | 
               before,
               rules.filter((one) => one.id !== id),
             ),
-            auditOp(deps, caller, { action: 'approval-rule.delete', subject, before: rule }),
+            ...auditOps(deps, caller, { action: 'approval-rule.delete', subject, before: rule }),
           ],
           [eventOf(deps, caller.tenant, 'approval-rule.deleted', subject, { name: rule.name })],
           signal,

@@ -7,15 +7,30 @@ export const sortableTime = (ms: number): string => String(Math.floor(ms)).padSt
 /** Looks at peerings, asks and requests; deliveries to webhooks and event targets. */
 export type DueIndex = 'looks' | 'deliveries';
 
+/** What a tenant's limits count. */
+export type Counted = 'clusters' | 'peerings';
+
+/** What audit records are looked up by; first what the fewest of them have in common. */
+export const auditFields = ['subject', 'principal', 'action'] as const;
+export type AuditField = (typeof auditFields)[number];
+
+export type Labelled = 'cluster' | 'peering';
+
 /** Each takes 1,000 writes a second in DynamoDB. May only grow: a sweep asks these and no others. */
 export const dueShards = 4;
 
-/** What comes due for one tenant lies in all shards, what comes due for one peering or receiver in one. */
-function shardOf(tenant: string, id: string): number {
+/**
+ * What all tenants publish is read by all of them, as often as they like: eight partitions answer 24,000 half pages of 4 KB a second in DynamoDB. Another
+ * number needs the entries to be moved.
+ */
+export const directoryShards = 8;
+
+/** What one tenant has lies in all shards, what comes due for one peering or receiver, or is published of one cluster, in one. */
+function shardOf(tenant: string, id: string, shards: number): number {
   let hash = 0;
   for (const letter of `${tenant}/${id}`) hash = (Math.imul(hash, 31) + letter.charCodeAt(0)) >>> 0;
   // The last bits of such a sum depend on the last letters only.
-  return ((hash ^ (hash >>> 15)) >>> 0) % dueShards;
+  return ((hash ^ (hash >>> 15)) >>> 0) % shards;
 }
 
 export const partition = {
@@ -39,6 +54,13 @@ export const partition = {
   cluster: (tenant: string, clusterId: string): string => `t/${tenant}/cluster/${clusterId}`,
   looks: (tenant: string): string => `t/${tenant}/looks`,
   audit: (tenant: string): string => `t/${tenant}/audit`,
+  /**
+   * Where audit records are found by subject, principal and action. Three items for each record, six write units: a tenant within its default limits of 50
+   * requests a second uses 300 of the 1,000 that DynamoDB gives a partition.
+   */
+  auditBy: (tenant: string): string => `t/${tenant}/audit-by`,
+  /** Which clusters and peerings have a label. */
+  labels: (tenant: string): string => `t/${tenant}/labels`,
   /** Peerings between a provider's tenant and a consumer's tenant: what the state machine knows, for neither tenant to read. */
   shared: (provider: string, consumer: string): string => `t/${provider}/with/${consumer}`,
   invitations: (tenant: string): string => `t/${tenant}/invitations`,
@@ -49,7 +71,7 @@ export const partition = {
   /** Which clusters the tenant publishes. */
   directory: (tenant: string): string => `t/${tenant}/directory`,
   /** What tenants chose to show to everybody, and nothing else: the one list that all tenants read. */
-  published: 'system/directory',
+  published: (shard: number): string => `system/directory/${shard}`,
   members: (tenant: string): string => `t/${tenant}/members`,
   issuers: (tenant: string): string => `t/${tenant}/issuers`,
   /** Where events go: webhooks and event targets. */
@@ -58,6 +80,8 @@ export const partition = {
   deliveries: (tenant: string): string => `t/${tenant}/webhook-deliveries`,
   /** What is to be sent next, by receiver and time. */
   deliveriesDue: (tenant: string): string => `t/${tenant}/webhook-due`,
+  /** How many live clusters and peerings there are. */
+  counts: (tenant: string): string => `t/${tenant}/counts`,
   /** What each process admitted in each minute. */
   rate: (tenant: string): string => `t/${tenant}/rate`,
 } as const;
@@ -87,13 +111,14 @@ export const key = {
   }),
   /** Beside `deliveryDue`, for sweeps. */
   receiverDue: (tenant: string, receiver: string, at: number, event: string): Key => ({
-    pk: partition.due('deliveries', shardOf(tenant, receiver)),
+    pk: partition.due('deliveries', shardOf(tenant, receiver, dueShards)),
     sk: `${sortableTime(at)}/${tenant}/${receiver}/${event}`,
   }),
   rate: (tenant: string, kind: string, minute: number, process: string): Key => ({
     pk: partition.rate(tenant),
     sk: `${kind}/${sortableTime(minute)}/${process}`,
   }),
+  count: (tenant: string, what: Counted): Key => ({ pk: partition.counts(tenant), sk: what }),
   /** When a key was last used; apart from the key, because it changes without anybody changing it. */
   apiKeyUse: (tenant: string, id: string): Key => ({ pk: `t/${tenant}/api-key-use`, sk: id }),
   /** A wish to delete the tenant that waits for its confirmation. */
@@ -135,12 +160,22 @@ export const key = {
   /** When a peering is looked at next; apart from the peering, whose version is what users see as its ETag. */
   look: (tenant: string, peering: string): Key => ({ pk: partition.looks(tenant), sk: peering }),
   due: (tenant: string, at: number, id: string): Key => ({
-    pk: partition.due('looks', shardOf(tenant, id)),
+    pk: partition.due('looks', shardOf(tenant, id, dueShards)),
     sk: `${sortableTime(at)}/${tenant}/${id}`,
   }),
   audit: (tenant: string, at: number, id: string): Key => ({
     pk: partition.audit(tenant),
     sk: `${sortableTime(at)}/${id}`,
+  }),
+  /** `hash`: of field and value, which may hold any letter. */
+  auditBy: (tenant: string, hash: string, at: number, id: string): Key => ({
+    pk: partition.auditBy(tenant),
+    sk: `${hash}/${sortableTime(at)}/${id}`,
+  }),
+  /** `label`: `name=value`. No name has an equals sign, no value a slash. */
+  label: (tenant: string, kind: Labelled, label: string, id: string): Key => ({
+    pk: partition.labels(tenant),
+    sk: `${kind}/${label}/${id}`,
   }),
   sharedPeering: (provider: string, consumer: string, id: string): Key => ({
     pk: partition.shared(provider, consumer),
@@ -161,7 +196,10 @@ export const key = {
   }),
   approvalRules: (tenant: string): Key => ({ pk: partition.approvalRules(tenant), sk: 'all' }),
   directory: (tenant: string, clusterId: string): Key => ({ pk: partition.directory(tenant), sk: clusterId }),
-  published: (tenant: string, clusterId: string): Key => ({ pk: partition.published, sk: `${tenant}/${clusterId}` }),
+  published: (tenant: string, clusterId: string): Key => ({
+    pk: partition.published(shardOf(tenant, clusterId, directoryShards)),
+    sk: `${tenant}/${clusterId}`,
+  }),
   idempotency: (tenant: string, hash: string): Key => ({ pk: `t/${tenant}/idempotency`, sk: hash }),
 } as const;
 

@@ -43,15 +43,27 @@ const readAtOnce = 100;
 /** Reads of one request. A page that they do not fill is short and has a cursor. */
 const maxReads = 5;
 
+type Within = Omit<Query, 'limit' | 'cursor'>;
+
 /**
  * One page of `query`, of the items that `view` does not drop (by returning undefined). A page may be short, even empty, and yet have a cursor:
  * one request looks at `limit + readAtOnce * (maxReads - 1)` items at most.
  */
-export async function pageOf<T, V>(
+export const pageOf = <T, V>(
   store: Store,
-  query: Omit<Query, 'limit' | 'cursor'>,
+  query: Within,
   request: PageRequest,
   view: (item: Item<T>) => V | undefined | Promise<V | undefined>,
+  signal?: AbortSignal,
+): Promise<Page<V>> =>
+  pageOfMany(store, query, request, (items: readonly Item<T>[]) => Promise.all(items.map(view)), signal);
+
+/** The same for views that need other items, which `views` reads for all at once; one for each item, in their order. */
+export async function pageOfMany<T, V>(
+  store: Store,
+  query: Within,
+  request: PageRequest,
+  views: (items: readonly Item<T>[]) => Promise<readonly (V | undefined)[]>,
   signal?: AbortSignal,
 ): Promise<Page<V>> {
   const limit = limitOf(request);
@@ -61,11 +73,12 @@ export async function pageOf<T, V>(
   let atOnce = limit;
   for (let reads = 0; reads < maxReads; reads += 1) {
     const page = await store.query<T>({ ...query, limit: atOnce, ...(cursor === undefined ? {} : { cursor }) }, signal);
-    for (const item of page.items) {
+    const seen = await views(page.items);
+    for (const [i, { sk }] of page.items.entries()) {
       if (items.length === limit && cursor !== undefined) return { items, cursor: encodeCursor(list, cursor) };
-      const seen = await view(item);
-      cursor = item.sk;
-      if (seen !== undefined) items.push(seen);
+      cursor = sk;
+      const view = seen[i];
+      if (view !== undefined) items.push(view);
     }
     if (page.cursor === undefined) return { items };
     cursor = page.cursor;

@@ -7,8 +7,9 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type Caller, mustHave, type OperatorCaller, type Principal } from '../access/caller.ts';
 import { newSecret, sameText, sha256Hex } from '../access/secrets.ts';
-import { auditOp, eventOf, systemPrincipal } from '../audit/record.ts';
+import { auditOps, eventOf, systemPrincipal } from '../audit/record.ts';
 import { unpublishOps } from '../directory/directory.ts';
+import { countOps } from '../limits/capacity.ts';
 import type { ClusterRecord } from '../model/cluster.ts';
 import type { ControlDeps } from '../model/deps.ts';
 import type { DirectoryEntry } from '../model/directory-entry.ts';
@@ -118,7 +119,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
           { op: 'update', ...key.tenant(tenant), value: next, ifVersion: item.version },
           // Where sweeps look: they read no tenant that is not being deleted.
           { op: 'put', ...key.deleting(tenant), value: {} },
-          auditOp(deps, actor, { action: 'tenant.delete', subject, after: { force, peerings: live.length } }),
+          ...auditOps(deps, actor, { action: 'tenant.delete', subject, after: { force, peerings: live.length } }),
         ],
         [eventOf(deps, tenant, 'tenant.deletion-started', subject)],
         signal,
@@ -191,7 +192,11 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     )) {
       if (value.state === 'left') continue;
       const left: ClusterRecord = { ...value, state: 'left', leftAt: clock.now() };
-      await store.transact([{ op: 'update', pk, sk, value: left, ifVersion: version }], [], signal);
+      const ops: Op[] = [
+        { op: 'update', pk, sk, value: left, ifVersion: version },
+        ...countOps(tenant, 'clusters', value, left),
+      ];
+      await store.transact(ops, [], signal);
     }
     for await (const { sk, value } of everything<PeeringRecord>(store, partition.peerings(tenant), signal)) {
       if (value.spec.across && value.state.removal?.finishedAt === undefined)
@@ -261,7 +266,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
           before
             ? { op: 'update', ...at, value, expiresAt, ifVersion: before.version }
             : { op: 'put', ...at, value, expiresAt },
-          auditOp(deps, caller, { action: 'tenant.request-deletion', subject: `tenant/${tenant}` }),
+          ...auditOps(deps, caller, { action: 'tenant.request-deletion', subject: `tenant/${tenant}` }),
           ...remembered(caller, asked),
         ],
         [],

@@ -2,7 +2,7 @@
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave, type Role } from '../access/caller.ts';
 import { sha256Hex } from '../access/secrets.ts';
-import { auditOp, eventOf } from '../audit/record.ts';
+import { auditOps, eventOf } from '../audit/record.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Item, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
@@ -93,7 +93,7 @@ export function createIssuers(deps: IssuersDeps, keys: SigningKeys): Issuers {
         await store.transact(
           [
             { op: 'put', ...key.issuer(caller.tenant, id), value: record },
-            auditOp({ clock, ids }, caller, { action: 'issuer.register', subject, after: record }),
+            ...auditOps({ clock, ids }, caller, { action: 'issuer.register', subject, after: record }),
             ...remembered(caller, { ...record, version: 1 } satisfies IssuerView),
           ],
           [eventOf({ clock, ids }, caller.tenant, 'issuer.registered', subject, { url, audience })],
@@ -128,7 +128,7 @@ export function createIssuers(deps: IssuersDeps, keys: SigningKeys): Issuers {
       await store.transact(
         [
           { op: 'delete', pk, sk, ifVersion: item.version },
-          auditOp({ clock, ids }, caller, { action: 'issuer.remove', subject, before: item.value }),
+          ...auditOps({ clock, ids }, caller, { action: 'issuer.remove', subject, before: item.value }),
         ],
         [eventOf({ clock, ids }, caller.tenant, 'issuer.removed', subject)],
         signal,

@@ -2,7 +2,7 @@
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave, type Role } from '../access/caller.ts';
 import { sha256Hex } from '../access/secrets.ts';
-import { auditOp, eventOf } from '../audit/record.ts';
+import { auditOps, eventOf } from '../audit/record.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Item, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
@@ -106,7 +106,7 @@ export function createMembers(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>
           [
             { op: 'put', ...key.identity(caller.tenant, hashOf(input)), value: { id } },
             { op: 'put', ...key.member(caller.tenant, id), value: record },
-            auditOp(deps, caller, { action: 'member.add', subject: about, after: record }),
+            ...auditOps(deps, caller, { action: 'member.add', subject: about, after: record }),
             ...remembered(caller, { ...record, version: 1 } satisfies MemberView),
           ],
           [eventOf(deps, caller.tenant, 'member.added', about, { role })],
@@ -153,7 +153,7 @@ export function createMembers(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>
       await store.transact(
         [
           { op: 'update', ...key.member(caller.tenant, id), value: after, ifVersion: version },
-          auditOp(deps, caller, { action: 'member.change', subject: about, before, after }),
+          ...auditOps(deps, caller, { action: 'member.change', subject: about, before, after }),
         ],
         [eventOf(deps, caller.tenant, 'member.changed', about, { role: after.role })],
         signal,
@@ -171,7 +171,7 @@ export function createMembers(deps: Pick<ControlDeps, 'store' | 'clock' | 'ids'>
         [
           { op: 'delete', ...key.member(caller.tenant, id), ifVersion: version },
           ...(identity ? [{ op: 'delete' as const, ...at, ifVersion: identity.version }] : []),
-          auditOp(deps, caller, { action: 'member.remove', subject: about, before: value }),
+          ...auditOps(deps, caller, { action: 'member.remove', subject: about, before: value }),
         ],
         [eventOf(deps, caller.tenant, 'member.removed', about)],
         signal,

@@ -2,7 +2,7 @@
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { OperatorCaller, Origin, Principal } from '../access/caller.ts';
 import { newSecret, sameText, sha256Hex } from '../access/secrets.ts';
-import { auditOp, eventOf } from '../audit/record.ts';
+import { auditOps, eventOf } from '../audit/record.ts';
 import { checkLimits, hostedLimits } from '../limits/limits.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Limits } from '../model/limits.ts';
@@ -143,7 +143,7 @@ export function createOperators(deps: OperatorsDeps, known: KnownTenants): Opera
             { op: 'put', ...key.tenantName(name), value: {} },
             { op: 'check', ...key.tombstone(name), ifVersion: 0 },
             putKey(name, record),
-            auditOp(deps, actor, { action: 'tenant.create', subject, after: { ...tenant, firstKey: record.id } }),
+            ...auditOps(deps, actor, { action: 'tenant.create', subject, after: { ...tenant, firstKey: record.id } }),
             ...remembered(operator, answer),
           ],
           [eventOf(deps, name, 'tenant.created', subject)],
@@ -193,7 +193,7 @@ export function createOperators(deps: OperatorsDeps, known: KnownTenants): Opera
         [
           putKey(name, record),
           { op: 'check', pk: tenant.pk, sk: tenant.sk, ifVersion: tenant.version },
-          auditOp(deps, actor, { action: 'tenant.recover', subject, after: { ...issued.key, reason } }),
+          ...auditOps(deps, actor, { action: 'tenant.recover', subject, after: { ...issued.key, reason } }),
           ...remembered(operator, issued),
         ],
         [eventOf(deps, name, 'api-key.created', subject, { name: record.name, role: record.role })],
@@ -212,7 +212,7 @@ export function createOperators(deps: OperatorsDeps, known: KnownTenants): Opera
       await store.transact(
         [
           { op: 'update', ...key.tenant(name), value: next, ifVersion: item.version },
-          auditOp(deps, inside(operator, name), {
+          ...auditOps(deps, inside(operator, name), {
             action: 'tenant.change',
             subject,
             before: item.value,

@@ -1,7 +1,7 @@
 /** A tenant as its own members see it: name, state, limits and what is used of them. */
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
-import { auditOp, eventOf } from '../audit/record.ts';
+import { auditOps, eventOf } from '../audit/record.ts';
 import type { Capacity } from '../limits/capacity.ts';
 import { hostedLimits } from '../limits/limits.ts';
 import type { ControlDeps } from '../model/deps.ts';
@@ -64,7 +64,7 @@ export function createOwnTenant(
       await store.transact(
         [
           { op: 'update', ...key.tenant(caller.tenant), value: next, ifVersion: version },
-          auditOp(deps, caller, {
+          ...auditOps(deps, caller, {
             action: 'tenant.rename',
             subject,
             before: { displayName: value.displayName ?? value.name },

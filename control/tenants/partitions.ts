@@ -42,8 +42,11 @@ export const holdings: readonly Holding[] = [
   { path: '/looks', because: 'the order of coming work' },
   { path: '/pairs', because: 'an index of the peerings' },
   { path: '/peerings', kind: 'peering' },
+  { path: '/labels', because: 'an index of clusters and peerings' },
+  { path: '/audit-by', because: 'an index of the audit log' },
   { path: '/audit', kind: 'audit-record' },
   { path: '/clusters', kind: 'cluster' },
+  { path: '/counts', because: 'how many clusters and peerings there are' },
   { path: '', kind: 'tenant' },
 ];
 

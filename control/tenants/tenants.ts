@@ -2,7 +2,7 @@
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave, type Origin, type Principal } from '../access/caller.ts';
 import { sameText, sha256Hex } from '../access/secrets.ts';
-import { auditOp, eventOf } from '../audit/record.ts';
+import { auditOps, eventOf } from '../audit/record.ts';
 import type { ApiKeyView, NewApiKey } from '../model/api-key.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { KnownTenants, TenantRecord } from '../model/tenant.ts';
@@ -72,7 +72,7 @@ export function createTenants(deps: TenantsDeps, known: KnownTenants, keyUse: Ke
             { op: 'put', ...key.tenantName(name), value: {} },
             { op: 'check', ...key.tombstone(name), ifVersion: 0 },
             putKey(name, record),
-            auditOp(deps, system, { action: 'tenant.create', subject, after: { name, firstKey: record.id } }),
+            ...auditOps(deps, system, { action: 'tenant.create', subject, after: { name, firstKey: record.id } }),
           ],
           [eventOf(deps, name, 'tenant.created', subject)],
           signal,
@@ -96,7 +96,7 @@ export function createTenants(deps: TenantsDeps, known: KnownTenants, keyUse: Ke
       await store.transact(
         [
           putKey(caller.tenant, record),
-          auditOp(deps, caller, { action: 'api-key.create', subject, after: view }),
+          ...auditOps(deps, caller, { action: 'api-key.create', subject, after: view }),
           ...remembered(caller, { key: view, secret } satisfies IssuedKey),
         ],
         [eventOf(deps, caller.tenant, 'api-key.created', subject, { name: view.name, role: view.role })],
@@ -134,7 +134,12 @@ export function createTenants(deps: TenantsDeps, known: KnownTenants, keyUse: Ke
         [
           putKey(caller.tenant, next),
           { op: 'update', ...key.apiKey(caller.tenant, id), value: retired, ifVersion: version },
-          auditOp(deps, caller, { action: 'api-key.rotate', subject, before: viewOfKey(old), after: viewOfKey(next) }),
+          ...auditOps(deps, caller, {
+            action: 'api-key.rotate',
+            subject,
+            before: viewOfKey(old),
+            after: viewOfKey(next),
+          }),
           ...remembered(caller, { key: viewOfKey(next), secret } satisfies IssuedKey),
         ],
         [eventOf(deps, caller.tenant, 'api-key.rotated', subject, { replacedBy: next.id })],
@@ -159,7 +164,7 @@ export function createTenants(deps: TenantsDeps, known: KnownTenants, keyUse: Ke
       await store.transact(
         [
           { op: 'update', ...key.apiKey(caller.tenant, id), value: revoked, ifVersion: version },
-          auditOp(deps, caller, {
+          ...auditOps(deps, caller, {
             action: 'api-key.revoke',
             subject,
             before: viewOfKey(old),

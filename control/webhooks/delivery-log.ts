@@ -4,7 +4,7 @@
  */
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
-import { auditOp, eventOf } from '../audit/record.ts';
+import { auditOps, eventOf } from '../audit/record.ts';
 import { testType, typeName } from '../events/cloud-event.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
@@ -136,7 +136,7 @@ export function createDeliveryLog(deps: Pick<ControlDeps, 'store' | 'clock' | 'i
       await store.transact(
         [
           ...planOps({ tenant, now }, { receiver, event, createdAt: now }),
-          auditOp(deps, caller, { action: `${kind.name}.test`, subject, after: { delivery: event.id } }),
+          ...auditOps(deps, caller, { action: `${kind.name}.test`, subject, after: { delivery: event.id } }),
           ...remembered(caller, viewOf(pending)),
         ],
         [dueEvent(tenant, receiver)],
@@ -159,7 +159,11 @@ export function createDeliveryLog(deps: Pick<ControlDeps, 'store' | 'clock' | 'i
         await store.transact(
           [
             ...moveOps({ tenant, now }, item, value),
-            auditOp(deps, caller, { action: `${kind.name}.replay`, subject: subjectOf(receiver), after: { delivery } }),
+            ...auditOps(deps, caller, {
+              action: `${kind.name}.replay`,
+              subject: subjectOf(receiver),
+              after: { delivery },
+            }),
             ...remembered(caller, viewOf(value)),
           ],
           [dueEvent(tenant, receiver)],
@@ -197,7 +201,7 @@ export function createDeliveryLog(deps: Pick<ControlDeps, 'store' | 'clock' | 'i
           await store.transact(
             [
               ...ops,
-              auditOp(deps, caller, { action: `${kind.name}.replay`, subject: subjectOf(receiver), after }),
+              ...auditOps(deps, caller, { action: `${kind.name}.replay`, subject: subjectOf(receiver), after }),
               ...remembered(caller, answer),
             ],
             [dueEvent(tenant, receiver)],

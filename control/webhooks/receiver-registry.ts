@@ -4,7 +4,7 @@
  */
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
-import { auditOp, eventOf } from '../audit/record.ts';
+import { auditOps, eventOf } from '../audit/record.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import { type Item, type Page, withPrefix } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
@@ -90,7 +90,7 @@ export function createReceiverRegistry<R extends ReceiverRecord, V, C extends Re
       await store.transact(
         [
           { op: 'put', ...at, value },
-          auditOp(deps, caller, { action: `${name}.create`, subject, after: told(value) }),
+          ...auditOps(deps, caller, { action: `${name}.create`, subject, after: told(value) }),
           ...remembered(caller, result),
         ],
         [eventOf(deps, tenant, `${name}.created`, subject, { types: value.types })],
@@ -132,7 +132,7 @@ export function createReceiverRegistry<R extends ReceiverRecord, V, C extends Re
         await store.transact(
           [
             { op: 'update', pk, sk, value, ifVersion: version },
-            auditOp(deps, caller, {
+            ...auditOps(deps, caller, {
               action: `${name}.change`,
               subject: subjectOf(id),
               before: told(before.value),
@@ -163,7 +163,7 @@ export function createReceiverRegistry<R extends ReceiverRecord, V, C extends Re
           [
             { op: 'delete', pk, sk, ifVersion: version },
             ...forgetFailing(failing),
-            auditOp(deps, caller, { action: `${name}.delete`, subject: subjectOf(id), before: told(value) }),
+            ...auditOps(deps, caller, { action: `${name}.delete`, subject: subjectOf(id), before: told(value) }),
           ],
           [eventOf(deps, tenant, `${name}.deleted`, subjectOf(id))],
           signal,

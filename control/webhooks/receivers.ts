@@ -1,6 +1,6 @@
 /** What webhooks and event targets have in common: found by id, switched off by the broker, failing or not. They lie in one partition, so that an event finds all of them with one query. */
 import { AppError } from '#shared/errors/app-error.ts';
-import { auditOp, eventOf, systemPrincipal } from '../audit/record.ts';
+import { auditOps, eventOf, systemPrincipal } from '../audit/record.ts';
 import type { ControlDeps } from '../model/deps.ts';
 import type { Item, Op } from '../ports/store.ts';
 import { key } from '../store/keys.ts';
@@ -72,7 +72,7 @@ export async function disableReceiver(
     await store.transact(
       [
         { op: 'update', ...at, value, ifVersion: item.version },
-        auditOp(deps, systemPrincipal(tenant), { action: `${name}.disable`, subject, after: { reason } }),
+        ...auditOps(deps, systemPrincipal(tenant), { action: `${name}.disable`, subject, after: { reason } }),
       ],
       [eventOf(deps, tenant, `${name}.disabled`, subject, { reason })],
       signal,

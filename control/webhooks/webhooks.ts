@@ -1,7 +1,7 @@
 /** Webhooks of a tenant: made, read, changed, rotated, deleted. */
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
-import { auditOp, eventOf } from '../audit/record.ts';
+import { auditOps, eventOf } from '../audit/record.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Page } from '../ports/store.ts';
 import { earlier, remembered } from '../store/repeat.ts';
@@ -153,7 +153,7 @@ export function createWebhookRegistry(deps: Deps): WebhookRegistry {
         await store.transact(
           [
             { op: 'update', pk, sk, value, ifVersion: version },
-            auditOp(deps, caller, { action: 'webhook.rotate', subject, after: { oldSecretExpiresAt: until } }),
+            ...auditOps(deps, caller, { action: 'webhook.rotate', subject, after: { oldSecretExpiresAt: until } }),
             ...remembered(caller, { webhook, secret } satisfies IssuedWebhook),
           ],
           [eventOf(deps, tenant, 'webhook.secret-rotated', subject, { oldSecretExpiresAt: until })],

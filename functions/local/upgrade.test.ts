@@ -9,6 +9,7 @@ import { openSqliteStore } from '#control/adapters/sqlite/sqlite-store.ts';
 import { recorded, writeFormat1 } from '#control/adapters/sqlite/testing/format-1.ts';
 import { key } from '#control/store/keys.ts';
 import { dueItems } from '#control/testing/due-items.ts';
+import { countedItems, countersOf, placesOf, wantedPlaces } from '#control/testing/exact-counts.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
@@ -71,6 +72,41 @@ describe('data of format 1', () => {
     expect((await store.query({ partition: 'system/deleting', limit: 10 })).items.map(({ sk }) => sk)).toEqual([
       'gone',
     ]);
+    await store.close();
+  });
+
+  test('has counters of exactly the clusters and peerings that live, and finds them and its audit records by what people look for', async () => {
+    const { data, file } = await oldData('counted');
+    const db = openDatabase(file);
+    for (const [place, labels] of Object.entries({ labels: { tier: 'gold' }, 'spec.labels': { team: 'shop' } })) {
+      const pk = place === 'labels' ? 't/default/clusters' : 't/default/peerings';
+      db.prepare(`UPDATE item SET value = json_set(value, '$.${place}', json(?)) WHERE pk = ?`).run(
+        JSON.stringify(labels),
+        pk,
+      );
+    }
+    db.close();
+    await upgradeStopped(data, stoppedAt);
+    const store = openSqliteStore({ path: file, clock: new ManualClock(stoppedAt) });
+    for (const tenant of ['acme', 'default', 'gone'])
+      expect([tenant, await countersOf(store, tenant)]).toEqual([tenant, await countedItems(store, tenant)]);
+    for (const tenant of ['acme', 'default', 'gone'])
+      expect(await placesOf(store, tenant)).toEqual(await wantedPlaces(store, tenant));
+    expect((await placesOf(store, 'default')).filter((place) => place.startsWith('t/default/labels '))).toHaveLength(5);
+    expect(await countersOf(store, 'default')).toEqual({ clusters: 2, peerings: 2 });
+    await store.close();
+  });
+
+  test('keeps the directory', async () => {
+    const { data, file } = await oldData('directory');
+    await upgradeStopped(data, stoppedAt);
+    const store = openSqliteStore({ path: file, clock: new ManualClock(stoppedAt) });
+    const { pk, sk } = key.published('acme', 'rome');
+    expect(await store.get(pk, sk)).toMatchObject({
+      value: { tenant: 'acme', cluster: 'rome', region: 'eu' },
+      version: 1,
+    });
+    expect((await store.query({ partition: 'system/directory', limit: 1 })).items).toEqual([]);
     await store.close();
   });
 

@@ -24,7 +24,7 @@ import { ManualClock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
 import type { AgentClaims, ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
-import { createTableGuard, MissingRight, type TableUse } from './table-guard.ts';
+import { createTableGuard, MissingRight } from './table-guard.ts';
 
 export interface ApiAnswer {
   readonly status: number;
@@ -53,8 +53,6 @@ export interface ApiFixtureOptions {
   readonly wrap?: (store: Store) => Store;
   /** To be shared by several processes. */
   readonly store?: Store;
-  /** Of each use of the table by a request. */
-  readonly heard?: (use: TableUse) => void;
   /** What this broker cannot do, as one without a key for secrets or without an identity at AWS. */
   readonly without?: 'webhooks' | 'event-targets';
 }
@@ -101,7 +99,7 @@ export async function createApiFixture(options: ApiFixtureOptions = {}): Promise
   const { clock = new ManualClock(), log = silentLog, wrap = (store) => store } = options;
   const ids = options.ids ?? createSystemIds(() => clock.now());
   const store = options.store ?? wrap(createMemoryStore({ clock }));
-  const guard = createTableGuard(options.heard);
+  const guard = createTableGuard();
   const uses: Omit<Parameters<typeof createControl>[0], 'store'> = {
     clock,
     ids,

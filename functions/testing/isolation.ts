@@ -342,6 +342,10 @@ function guarded(
       if (!harmless(pk)) mine(partitionOfTenant(pk, sk));
       return store.get(pk, sk, signal);
     },
+    getMany(many, signal) {
+      for (const { pk, sk } of many.keys) mine(partitionOfTenant(pk, sk));
+      return store.getMany(many, signal);
+    },
     query(query, signal) {
       mine(query.partition);
       return store.query(query, signal);
@@ -371,7 +375,7 @@ export const imaginedProviders: DocumentSource = {
 };
 
 /** A tenant's own entries in the shared lists: whether one of its names is published, whether the tenant is listed. */
-const harmless = (pk: string): boolean => pk === 'system/directory' || pk === 'system/tenants';
+const harmless = (pk: string): boolean => pk.startsWith('system/directory/') || pk === 'system/tenants';
 
 async function renewKeys(fixture: ApiFixture, tenant: Tenant): Promise<void> {
   const self = { from: 'test', requestId: 'test', tenant: tenant.name, principal: 'system', role: 'admin' } as const;

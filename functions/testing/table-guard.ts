@@ -10,13 +10,6 @@ export class MissingRight extends Error {
   override readonly name = 'MissingRight';
 }
 
-export interface TableUse {
-  readonly fn: string;
-  readonly access: keyof TableRights;
-  /** Partition key. */
-  readonly pk: string;
-}
-
 const outbox = '§outbox';
 const stream = (name: string | undefined): string => `${outbox}/${name ?? 'any'}`;
 const byRoute = new Map<string, CloudFunction>(
@@ -39,8 +32,7 @@ export interface TableGuard {
   hasSessions(): boolean;
 }
 
-/** `heard` is told of each use, allowed or not. */
-export function createTableGuard(heard: (use: TableUse) => void = () => undefined): TableGuard {
+export function createTableGuard(): TableGuard {
   const acting = new AsyncLocalStorage<{ readonly fn: CloudFunction; missing: MissingRight | undefined }>();
 
   const hasSessions = (): boolean => acting.getStore()?.fn.access.includes('table:session') === true;
@@ -49,7 +41,6 @@ export function createTableGuard(heard: (use: TableUse) => void = () => undefine
     const now = acting.getStore();
     if (now === undefined) return;
     const { name, table, signIn } = now.fn;
-    heard({ fn: name, access, pk });
     const kinds = !hasSessions() ? table : tenant === undefined ? signIn : ofOne(table, tenant);
     if (covers(kinds[access], pk)) return;
     const where = tenant === undefined ? '' : ` in the session of ${tenant}`;
@@ -75,6 +66,10 @@ export function createTableGuard(heard: (use: TableUse) => void = () => undefine
         get(pk, sk, signal) {
           checkOwn('read', pk);
           return store.get(pk, sk, signal);
+        },
+        getMany(many, signal) {
+          for (const { pk } of many.keys) checkOwn('read', pk);
+          return store.getMany(many, signal);
         },
         query(query, signal) {
           checkOwn('read', query.partition);

@@ -52,19 +52,25 @@ function onTable(
   if (!access.includes('table:session')) return onPartitions(sid, actions, table[kind], names);
   return [
     ...onPartitions(`${sid}ToSignIn`, actions, signIn[kind], names).map((one) => ({ ...one, inSession: false })),
-    {
-      sid: `${sid}Own`,
-      actions,
-      resources: [names.tableArn],
-      leadingKeys: ofTenant(table[kind], `\${${tenantTag}}`),
-      inSession: true,
-    },
+    // A condition without patterns is none that IAM takes.
+    ...(table[kind].length === 0
+      ? []
+      : [
+          {
+            sid: `${sid}Own`,
+            actions,
+            resources: [names.tableArn],
+            leadingKeys: ofTenant(table[kind], `\${${tenantTag}}`),
+            inSession: true,
+          },
+        ]),
   ];
 }
 
 /** What each need means. Reads are item and partition reads: no scan, no index. */
 const meanings: Readonly<Record<Access, (reach: Reachable, fn: CloudFunction) => Statement[]>> = {
-  'table:read': ({ names }, fn) => onTable('read', ['dynamodb:GetItem', 'dynamodb:Query'], fn, names),
+  'table:read': ({ names }, fn) =>
+    onTable('read', ['dynamodb:BatchGetItem', 'dynamodb:GetItem', 'dynamodb:Query'], fn, names),
   // A transaction is allowed by the rights to its parts.
   'table:write': ({ names }, fn) =>
     onTable(

@@ -1,23 +1,23 @@
 import { expect, test } from 'vitest';
 import { unseenRights } from '#cli/install/unseen-rights.ts';
-import { type RoleRights, rightsOf, rightsProblems, staleExcuses, type Used } from './compare.ts';
+import { narrowable, type RoleRights, rightsOf, rightsProblems, staleExcuses, type Used } from './compare.ts';
 import { installedRoles } from './installed-roles.ts';
 
 const rule = (group: string, resources: string[], verbs: string[]) => ({ apiGroups: [group], resources, verbs });
 const agent: RoleRights = {
   role: 'agent',
   accounts: ['a'],
-  rules: [rule('', ['pods', 'pods/status'], ['get', 'patch']), rule('x.io', ['*'], ['list'])],
+  rules: [rule('', ['pods', 'pods/status'], ['get', 'patch']), rule('x.io', ['things'], ['list'])],
 };
 const guest: RoleRights = { role: 'guest', rules: [rule('', ['pods'], ['get'])] };
 const by = (account: string, role: string, ...rights: string[]): Used[] =>
-  rights.map((right) => ({ account, role, right }));
+  rights.map((right) => ({ account, role, right, place: 'cluster' }));
 const all = by('a', 'other', 'get pods', 'patch pods', 'get pods/status', 'patch pods/status', 'list x.io/things');
 
 test('a right that was never used is named with its role', () => {
   expect(rightsProblems([agent], all, [])).toEqual([]);
   expect(rightsProblems([agent], all.slice(1), [])).toEqual(['agent may get pods, and nothing used that']);
-  expect(rightsProblems([agent], all.slice(0, -1), [])).toEqual(['agent may list x.io/*, and nothing used that']);
+  expect(rightsProblems([agent], all.slice(0, -1), [])).toEqual(['agent may list x.io/things, and nothing used that']);
 });
 
 test('a guest used what its own role granted, and not what another one did', () => {
@@ -61,4 +61,25 @@ test('a role that two namespaces have with other rights is compared with those o
   expect(rightsOf(leases?.rules)).toEqual(
     expect.arrayContaining(['update coordination.k8s.io/leases', 'delete coordination.k8s.io/leases']),
   );
+});
+
+test('a right of the whole cluster that was used in tenant and system namespaces only is named with where', () => {
+  const wide = { ...agent, isClusterWide: true };
+  const at = (right: string, ...places: Used['place'][]): Used[] =>
+    places.map((place) => ({ account: 'a', role: '', right, place }));
+  const uses = [
+    ...at('get pods', 'tenants', 'system'),
+    ...at('patch pods', 'tenants', 'other'),
+    ...at('get pods/status', 'cluster'),
+  ];
+  expect(narrowable([wide], uses)).toEqual(['agent may get pods in the whole cluster: used in system and tenants']);
+  expect(narrowable([agent], uses)).toEqual([]);
+});
+
+test('all kinds of a group are compared one by one', () => {
+  const rules = installedRoles().find(({ role }) => role === 'isthmus-agent')?.rules;
+  const rights = rightsOf(rules);
+  expect(rights).toContain('watch isthmus.dev/peeringlocks');
+  expect(rights).not.toContain('get isthmus.dev/peeringlocks');
+  expect(rights.filter((right) => right.includes('*'))).toEqual([]);
 });

@@ -1,10 +1,13 @@
 /** Compares the rights of the processes of Isthmus and its guests with those that a run of `npm test` used. Pure. */
 import type { ClusterRole } from '#shared/domain/core-kinds.ts';
+import type { Place } from '#test/testbed/asked-rights.ts';
 
 type Rules = ClusterRole['rules'];
 
 export interface RoleRights {
   readonly role: string;
+  /** Held by a ClusterRoleBinding. */
+  readonly isClusterWide?: boolean;
   readonly rules: Rules;
   /** Whose requests count, whichever role granted them: a right that two roles give is used in both. Absent: those that this role granted. */
   readonly accounts?: readonly string[];
@@ -22,6 +25,7 @@ export interface Used {
   readonly account: string;
   readonly role: string;
   readonly right: string;
+  readonly place: Place;
 }
 
 /** Rights that no request names: what the API server asks on the way to another one. */
@@ -47,13 +51,26 @@ export const rightsOf = (rules: Rules): readonly string[] => [
   ),
 ];
 
-/** `get group/*` is used by each use of a resource of the group. */
-function isUsed(right: string, used: ReadonlySet<string>): boolean {
-  if (used.has(right) || impliedBy[right]?.some((one) => used.has(one)) === true) return true;
-  if (!right.endsWith('/*')) return false;
-  const prefix = right.slice(0, -1);
-  return [...used].some((one) => one.startsWith(prefix));
-}
+const isUsed = (right: string, used: ReadonlySet<string>): boolean =>
+  used.has(right) || impliedBy[right]?.some((one) => used.has(one)) === true;
+
+const usesOf = ({ role, accounts }: RoleRights, used: readonly Used[]): readonly Used[] =>
+  used.filter((one) => accounts?.includes(one.account) ?? one.role === role);
+
+/** Rights held in the whole cluster that were used in the system namespace and in tenant namespaces only, which come and go with a peering: RoleBindings there would do. */
+export const narrowable = (roles: readonly RoleRights[], used: readonly Used[]): readonly string[] =>
+  roles
+    .filter(({ isClusterWide }) => isClusterWide)
+    .flatMap((one) => {
+      const counts = usesOf(one, used);
+      return rightsOf(one.rules).flatMap((right) => {
+        const places = new Set(counts.filter((use) => use.right === right).map(({ place }) => place));
+        const isNarrow = places.size > 0 && !places.has('cluster') && !places.has('other');
+        return isNarrow
+          ? [`${one.role} may ${right} in the whole cluster: used in ${[...places].sort().join(' and ')}`]
+          : [];
+      });
+    });
 
 /** What is wrong, one text for each right; none: every right was used, or says why not. */
 export function rightsProblems(
@@ -61,11 +78,11 @@ export function rightsProblems(
   used: readonly Used[],
   excused: readonly Excused[],
 ): readonly string[] {
-  const problems = roles.flatMap(({ role, rules, accounts }) => {
-    const counts = used.filter((one) => accounts?.includes(one.account) ?? one.role === role);
-    const rights = new Set(counts.map(({ right }) => right));
+  const problems = roles.flatMap((one) => {
+    const { role, rules } = one;
+    const rights = new Set(usesOf(one, used).map(({ right }) => right));
     return rightsOf(rules).flatMap((right) => {
-      const excuse = excused.find((one) => one.role === role && one.rights.includes(right));
+      const excuse = excused.find((it) => it.role === role && it.rights.includes(right));
       if (!isUsed(right, rights)) return excuse === undefined ? [`${role} may ${right}, and nothing used that`] : [];
       if (excuse === undefined || excuse.mayBeUsed) return [];
       return [`${role} used its right to ${right}, which is listed as not used (${excuse.reason})`];

@@ -1,11 +1,14 @@
 /** The roles that an installation gives to the agent, the process of a node, gateways and guests, and the accounts whose requests use them. */
 import { objectsOfAgent } from '#cli/install/manifests.ts';
 import { agentAccount } from '#shared/domain/agent-roles.ts';
-import type { ClusterRole } from '#shared/domain/core-kinds.ts';
+import type { ClusterRole, ClusterRoleBinding } from '#shared/domain/core-kinds.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { fabricName } from '#shared/domain/network-keys.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
+import { allKinds } from '#shared/schema/all-kinds.ts';
 import type { RoleRights } from './compare.ts';
+
+type Rule = NonNullable<ClusterRole['rules']>[number];
 
 const account = (name: string): string => `system:serviceaccount:${systemNamespace}:${name}`;
 const guests = new Set(remoteRoles().map(({ metadata }) => metadata.name));
@@ -37,6 +40,19 @@ function accountsOf(role: string): readonly string[] | undefined {
   return undefined;
 }
 
+/** All resources of a group of ours, one by one: a kind that nothing reads is a right that nothing uses. */
+const ofEachKind = (rule: Rule): Rule => {
+  if (!rule.resources?.includes('*')) return rule;
+  const kinds = allKinds.filter(({ group }) => rule.apiGroups?.includes(group));
+  return { ...rule, resources: kinds.map(({ plural }) => plural) };
+};
+
+const boundEverywhere = new Set(
+  whole.flatMap((object) =>
+    object.kind === 'ClusterRoleBinding' ? [(object as unknown as ClusterRoleBinding).roleRef.name] : [],
+  ),
+);
+
 /** Roles of one name in several namespaces are one here. Not those of people: peering users, scrapers of metrics. */
 export function installedRoles(): readonly RoleRights[] {
   const roles = new Map<string, RoleRights>();
@@ -45,8 +61,9 @@ export function installedRoles(): readonly RoleRights[] {
     const { name } = object.metadata;
     const accounts = accountsOf(name);
     if (accounts === undefined && !guests.has(name)) continue;
-    const rules = [...(roles.get(name)?.rules ?? []), ...((object as ClusterRole).rules ?? [])];
-    roles.set(name, { role: name, rules, ...(accounts && { accounts }) });
+    const rules = [...(roles.get(name)?.rules ?? []), ...((object as ClusterRole).rules ?? []).map(ofEachKind)];
+    const isClusterWide = boundEverywhere.has(name);
+    roles.set(name, { role: name, isClusterWide, rules, ...(accounts && { accounts }) });
   }
   return [...roles.values()];
 }

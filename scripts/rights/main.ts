@@ -1,7 +1,7 @@
 /** The last check of `npm test`: whether every right that an installation gives was used by the tests before it, by the audit logs of their API servers. */
 import { unseenRights } from '#cli/install/unseen-rights.ts';
 import { readUsedRights, rightsVariable } from '#test/testbed/asked-rights.ts';
-import { rightsOf, rightsProblems } from './compare.ts';
+import { narrowable, rightsOf, rightsProblems } from './compare.ts';
 import { installedRoles } from './installed-roles.ts';
 
 const folder = process.env[rightsVariable];
@@ -19,5 +19,10 @@ if (servers === 0) {
     `${rights} rights in ${roles.length} roles, ${unseenRights.flatMap((one) => one.rights).length} of them listed as not used; audit logs of ${servers} API servers; ${problems.length} problems`,
   );
   for (const problem of problems) console.error(problem);
+  const narrow = narrowable(roles, used);
+  console.log(
+    `${narrow.length} rights of the whole cluster were used in the system namespace and tenant namespaces only`,
+  );
+  for (const one of narrow) console.log(one);
   process.exitCode = problems.length === 0 ? 0 : 1;
 }

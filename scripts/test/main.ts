@@ -1,7 +1,12 @@
-/** `npm test` and `npm run test:long`: the suites of one list, then one line that counts. */
+/**
+ * `npm test` and `npm run test:long`: the suites of one list, then one line that counts. `npm run test:long -- --resume [--minutes N] [WORDS]` takes the parts that have not passed on
+ * the commit that is checked out.
+ */
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { parseArgs } from 'node:util';
 import { imagePackages } from '#scripts/image/agent-files.ts';
 import { ensureAwsCounterparts } from '#scripts/setup/aws-counterparts.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
@@ -20,17 +25,22 @@ import { rightsVariable } from '#test/testbed/asked-rights.ts';
 import { buildFluxHealth, buildHelm } from '#test/testbed/build.ts';
 import { closingLines, nothing, type Result, resultOf, resultOfTwo, sum } from './closing.ts';
 import { progressLine, readDurations, recordDuration } from './durations.ts';
+import { chosenParts, inPieces, partsOf } from './pieces.ts';
 import { background, type Execute, foreground } from './programs.ts';
 import { chosen, type ListName, lists, needsMachine, type Suite } from './suites.ts';
-import { runVitest } from './vitest.ts';
+import { runVitest, vitestProgram } from './vitest.ts';
 import { secondRun } from './vitest-report.ts';
 
 const root = process.env.ISTHMUS_ROOT ?? process.cwd();
 const relative = (file: string): string => path.relative(root, file);
-const [first = '', ...rest] = process.argv.slice(2);
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { resume: { type: 'boolean', default: false }, minutes: { type: 'string' } },
+});
+const [first = '', ...rest] = positionals;
 const isList = (word: string): word is ListName => Object.hasOwn(lists, word);
 const list = isList(first) ? first : 'test';
-const rows = chosen(lists[list], isList(first) ? rest : [first, ...rest].filter((word) => word !== ''));
+const words = isList(first) ? rest : positionals;
 
 const cache = cacheDir();
 const record = path.join(cache, 'test-durations.json');
@@ -152,12 +162,71 @@ async function count({ name, result, again }: Ended): Promise<Result> {
   return counted;
 }
 
-let total = nothing;
-for (const [i, row] of rows.entries()) {
-  const after = rows.slice(i + 1).map(([suite]) => suite.name);
-  if (row.some(needsMachine)) await prepare();
-  for (const ended of await takeRow(row, after)) total = sum(total, await count(ended));
+async function wholeRun(): Promise<boolean> {
+  const rows = chosen(lists[list], words);
+  let total = nothing;
+  for (const [i, row] of rows.entries()) {
+    const after = rows.slice(i + 1).map(([suite]) => suite.name);
+    if (row.some(needsMachine)) await prepare();
+    for (const ended of await takeRow(row, after)) total = sum(total, await count(ended));
+  }
+  for (const line of closingLines(total, (Date.now() - started) / 1000)) console.log(line);
+  return total.failed === 0 && total.passed > 0;
 }
+
+const git = (...args: readonly string[]): string => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
+
+/** As vitest itself lists them for these projects and folders. */
+function filesOf(suite: Suite): readonly string[] {
+  if (suite.kind === 'check') return [];
+  const projects = suite.projects.flatMap((project) => ['--project', project]);
+  const argv = [vitestProgram(root), 'list', '--filesOnly', '--json', ...projects, ...suite.paths];
+  const listed = JSON.parse(execFileSync(process.execPath, argv, { cwd: root, encoding: 'utf8' })) as {
+    file: string;
+  }[];
+  return listed.map(({ file }) => relative(file)).sort();
+}
+
+/** True when all parts have passed on this commit, in this run or in earlier ones. */
+async function resumedRun(minutes: number | undefined): Promise<boolean> {
+  const changed = git('status', '--porcelain').split('\n').filter(Boolean);
+  if (changed.length > 0) {
+    console.error(
+      `--resume records what passed by commit, and ${changed.length} files differ from it: commit them first\n${changed.join('\n')}`,
+    );
+    return false;
+  }
+  const all = partsOf(lists[list], filesOf);
+  const { total, summary, isWhole } = await inPieces({
+    all,
+    chosen: chosenParts(all, words),
+    commit: git('rev-parse', 'HEAD'),
+    file: path.join(cache, 'test-passes.json'),
+    minutes,
+    async take(part) {
+      if (needsMachine(part)) await prepare();
+      const [ended] = (await takeRow([part], [])) as [Ended];
+      return { seconds: ended.seconds, result: await count(ended) };
+    },
+    now: () => Date.now(),
+  });
+  const lines = closingLines(total, (Date.now() - started) / 1000);
+  for (const line of [...lines.slice(0, -1), summary, ...lines.slice(-1)]) console.log(line);
+  return isWhole && total.failed === 0;
+}
+
+/** What is wrong with the flags; undefined: nothing. */
+function misuse(): string | undefined {
+  if (flags.minutes !== undefined && !/^[1-9]\d*$/.test(flags.minutes))
+    return `--minutes is ${flags.minutes}, accepted is a whole number above 0`;
+  if (flags.minutes !== undefined && !flags.resume) return '--minutes goes with --resume only';
+  // Its last check reads what the suites before it left behind.
+  return flags.resume && list === 'test' ? '--resume goes with `npm run test:long` only' : undefined;
+}
+
+const wrong = misuse();
+if (wrong !== undefined) console.error(wrong);
+const minutes = flags.minutes === undefined ? undefined : Number(flags.minutes);
+const isGood = wrong === undefined && (flags.resume ? await resumedRun(minutes) : await wholeRun());
 rmSync(scratch, { recursive: true, force: true });
-for (const line of closingLines(total, (Date.now() - started) / 1000)) console.log(line);
-process.exitCode = total.failed === 0 && total.passed > 0 ? 0 : 1;
+process.exitCode = isGood ? 0 : wrong === undefined ? 1 : 2;

@@ -12,6 +12,8 @@ export interface VitestPlace {
   readonly node: string;
 }
 
+export const vitestProgram = (root: string): string => path.join(root, 'node_modules', 'vitest', 'vitest.mjs');
+
 /** A run that ends without success and without a failed test is itself a failure, of the file `root`. */
 export async function runVitest(
   { root, scratch, node }: VitestPlace,
@@ -21,9 +23,8 @@ export async function runVitest(
 ): Promise<Outcome> {
   const report = path.join(scratch, `${name.replaceAll(/\W+/g, '-')}.json`);
   rmSync(report, { force: true });
-  const program = path.join(root, 'node_modules', 'vitest', 'vitest.mjs');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const code = await execute([node, program, 'run', ...args, ...reporters]);
+  const code = await execute([node, vitestProgram(root), 'run', ...args, ...reporters]);
   const outcome = existsSync(report) ? readReport(report) : { passed: new Map<string, number>(), failures: [] };
   if (code === 0 || outcome.failures.length > 0) return outcome;
   const message = `the test runner ended with code ${code}, and no test failed: see its output`;

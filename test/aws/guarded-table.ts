@@ -28,6 +28,7 @@ interface Body {
   readonly KeyConditionExpression?: string;
   readonly ExpressionAttributeValues?: Attributes;
   readonly TransactItems?: readonly Readonly<Record<string, Body>>[];
+  readonly RequestItems?: Readonly<Record<string, { readonly Keys?: readonly Attributes[] }>>;
 }
 
 /** What a request asks for: a transaction is as many requests as it has parts. */
@@ -39,22 +40,32 @@ function accessesOf(operation: string, body: Body, tenant: string | undefined): 
       ),
     );
   }
+  if (operation === 'BatchGetItem') {
+    return Object.entries(body.RequestItems ?? {}).map(([table, { Keys = [] }]) =>
+      requestOf(operation, table, [...new Set(Keys.map(({ pk }) => pk?.S ?? ''))], tenant),
+    );
+  }
   const pk =
     operation === 'Query'
       ? /^pk = (:\w+)/.exec(body.KeyConditionExpression ?? '')?.[1]
       : (body.Key?.pk?.S ?? body.Item?.pk?.S);
   const leading = operation === 'Query' ? body.ExpressionAttributeValues?.[pk ?? '']?.S : pk;
-  return [
-    {
-      action: `dynamodb:${operation}`,
-      resource: tableArn(body.TableName ?? ''),
-      context: {
-        'dynamodb:LeadingKeys': leading === undefined ? [] : [leading],
-        ...(tenant !== undefined && { 'aws:PrincipalTag/tenant': [tenant] }),
-      },
-    },
-  ];
+  return [requestOf(operation, body.TableName ?? '', leading === undefined ? [] : [leading], tenant)];
 }
+
+const requestOf = (
+  operation: string,
+  table: string,
+  leadingKeys: readonly string[],
+  tenant: string | undefined,
+): AccessRequest => ({
+  action: `dynamodb:${operation}`,
+  resource: tableArn(table),
+  context: {
+    'dynamodb:LeadingKeys': leadingKeys,
+    ...(tenant !== undefined && { 'aws:PrincipalTag/tenant': [tenant] }),
+  },
+});
 
 async function textOf(message: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];

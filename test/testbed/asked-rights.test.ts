@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { askedIn, keepUsedRights, readUsedRights, rightsVariable } from './asked-rights.ts';
+import { askedIn, keepUsedRights, placeOf, readUsedRights, rightsVariable } from './asked-rights.ts';
 
 const event = (verb: string, resource: string, decision: string, code = 200, more: object = {}): string =>
   JSON.stringify({
@@ -54,7 +54,11 @@ test('what a server granted outlives its folder: each right once, with the role 
   const { servers, used } = await readUsedRights(kept);
   expect(servers).toBe(1);
   expect(used).toEqual([
-    { account: 'agent', role: 'isthmus-agent', right: 'get pods' },
-    { account: 'agent', role: 'isthmus-agent', right: 'watch nodes' },
+    { account: 'agent', role: 'isthmus-agent', right: 'get pods', place: 'cluster' },
+    { account: 'agent', role: 'isthmus-agent', right: 'watch nodes', place: 'cluster' },
   ]);
+});
+
+test('a right was used in the whole cluster, in the namespace of the agent, in one of a peer, or elsewhere', () => {
+  expect(['', 'liqo', 'liqo-tenant-milan', 'shop'].map(placeOf)).toEqual(['cluster', 'system', 'tenants', 'other']);
 });

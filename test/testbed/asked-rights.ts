@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { name, systemNamespace } from '#shared/domain/liqo-keys.ts';
 
 /** In the folder of the control plane. */
 export const auditLog = 'audit.log';
@@ -70,22 +71,33 @@ export function askedIn(line: string): readonly Asked[] {
   return [{ ...one, right: `${verb} ${what}` }, ...also];
 }
 
+/** Where a right was used: in the whole cluster, in the namespace of the agent, in those of its peers, in any other. */
+export type Place = 'cluster' | 'system' | 'tenants' | 'other';
+
+export function placeOf(namespace: string): Place {
+  if (namespace === '') return 'cluster';
+  if (namespace === systemNamespace) return 'system';
+  return namespace.startsWith(name.tenantNamespace('')) ? 'tenants' : 'other';
+}
+
 interface UsedRight {
   readonly account: string;
   readonly role: string;
   readonly right: string;
+  readonly place: Place;
 }
 
-const recordOf = ({ account, role = '', right }: Asked): string => [account, role, right].join('\t');
+const recordOf = ({ account, role = '', right, namespace }: Asked): string =>
+  [account, role, right, placeOf(namespace)].join('\t');
 
 /** Before the folder of a control plane is removed. Without the variable, or without a log, it does nothing. */
 export async function keepUsedRights(dir: string): Promise<void> {
   const folder = process.env[rightsVariable];
   if (folder === undefined) return;
-  const files = (await readdir(dir).catch(() => [])).filter((name) => anyAuditLog.test(name));
+  const files = (await readdir(dir).catch(() => [])).filter((file) => anyAuditLog.test(file));
   const records = new Set<string>();
-  for (const name of files) {
-    for await (const line of createInterface({ input: createReadStream(path.join(dir, name)) })) {
+  for (const file of files) {
+    for await (const line of createInterface({ input: createReadStream(path.join(dir, file)) })) {
       for (const asked of askedIn(line)) if (asked.granted) records.add(recordOf(asked));
     }
   }
@@ -99,11 +111,11 @@ export async function readUsedRights(
   folder: string,
 ): Promise<{ readonly servers: number; readonly used: readonly UsedRight[] }> {
   const files = await readdir(folder).catch(() => []);
-  const texts = await Promise.all(files.map((name) => readFile(path.join(folder, name), 'utf8')));
+  const texts = await Promise.all(files.map((file) => readFile(path.join(folder, file), 'utf8')));
   const lines = new Set(texts.flatMap((text) => text.split('\n')));
   const used = [...lines].map((line) => {
-    const [account = '', role = '', right = ''] = line.split('\t');
-    return { account, role, right };
+    const [account = '', role = '', right = '', place = 'cluster'] = line.split('\t');
+    return { account, role, right, place: place as Place };
   });
   return { servers: files.length, used };
 }

@@ -3,7 +3,6 @@ import type { CancellationReason } from '@aws-sdk/client-dynamodb';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Op } from '../../ports/store.ts';
 import { conflict } from '../../ports/store-conflict.ts';
-import { expectedVersion } from './expressions.ts';
 import { isExpired, numberOf } from './item.ts';
 
 /** Nothing was decided about the conditions: the same transaction may succeed in a moment. */
@@ -22,7 +21,7 @@ export function classify(reasons: readonly CancellationReason[], ops: readonly O
     const reason = reasons[index];
     if (reason?.Code === 'ConditionalCheckFailed') {
       const found = reason.Item && !isExpired(reason.Item, now) ? (numberOf(reason.Item.ver) ?? 0) : 0;
-      return { kind: 'refused', error: conflict(op, index, { expected: expectedVersion(op), found }) };
+      return { kind: 'refused', error: conflict(op, index, found) };
     }
     if (reason?.Code === 'ValidationError' && /size/i.test(reason.Message ?? '')) {
       return { kind: 'refused', error: tooLarge(reason.Message) };

@@ -9,7 +9,16 @@ import {
 import { sharedByMany } from '#shared/async/abort-scope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import { checkTransaction, type Item, type NewEvent, type Op, type Query, type Store } from '../../ports/store.ts';
+import {
+  checkKeys,
+  checkTransaction,
+  type Item,
+  type Many,
+  type NewEvent,
+  type Op,
+  type Query,
+  type Store,
+} from '../../ports/store.ts';
 import type { Backoff } from './backoff.ts';
 import { classify, tooLarge } from './cancellation.ts';
 import { writeOf } from './expressions.ts';
@@ -17,6 +26,7 @@ import { type Attributes, isExpired, itemOf, keyOf } from './item.ts';
 import { eventItem } from './outbox-item.ts';
 import { endStream, giveBack, isStale, type TableRef, type Taken, takePositions } from './outbox-positions.ts';
 import { newestCursor, readAll, readOne } from './outbox-reader.ts';
+import { readMany } from './read-many.ts';
 import { asReason, needsNoTransaction, writeOne } from './write-one.ts';
 
 export interface DynamoDbStoreOptions {
@@ -114,6 +124,17 @@ export function createDynamoDbStore(options: DynamoDbStoreOptions): Store {
         optionsFor(signal),
       );
       return found === undefined || isExpired(found, clock.now()) ? undefined : itemOf<T>(found);
+    },
+
+    async getMany<T>({ keys, eventual }: Many, signal?: AbortSignal) {
+      ready(signal);
+      checkKeys(keys);
+      return readMany<T>(
+        { ...ref, backoff, maxAttempts },
+        { keys, eventual: eventual === true },
+        optionsFor(signal),
+        signal,
+      );
     },
 
     async query<T>(query: Query, signal?: AbortSignal) {

@@ -1,6 +1,7 @@
 /** From the port's operations to the parts of a DynamoDB transaction. An expired item that is still there counts as absent. */
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
-import type { Op } from '../../ports/store.ts';
+import type { Addition, Op } from '../../ports/store.ts';
+import { expectedVersion } from '../../ports/store-conflict.ts';
 import { type Attributes, expiryOf, keyOf } from './item.ts';
 
 const absent = 'attribute_not_exists(pk) OR exp <= :now';
@@ -20,10 +21,33 @@ const condition = (version: number, now: number): Condition => ({
   ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
 });
 
-export const expectedVersion = (op: Op): number => (op.op === 'put' ? 0 : op.ifVersion);
+/** The number is an attribute of its own: the table adds to it, and no writer has to read it first. */
+function additionOf(op: Addition, TableName: string): TransactWriteItem {
+  const room = op.by <= 0 || op.atMost === undefined ? undefined : op.atMost - op.by;
+  const below = room !== undefined && room < 0 ? 'num <= :room' : 'attribute_not_exists(num) OR num <= :room';
+  return {
+    Update: {
+      TableName,
+      Key: keyOf(op),
+      UpdateExpression: 'ADD num :by, ver :one',
+      ...(room === undefined ? {} : { ConditionExpression: below }),
+      ExpressionAttributeValues: {
+        ':by': number(op.by),
+        ':one': number(1),
+        ...(room === undefined ? {} : { ':room': number(room) }),
+      },
+    },
+  };
+}
 
 /** `text` is the value of a put or an update. */
 export function writeOf(op: Op, text: string | undefined, TableName: string, now: number): TransactWriteItem {
+  if (op.op === 'add') return additionOf(op, TableName);
+  if (op.op === 'clear') return { Delete: { TableName, Key: keyOf(op) } };
+  if (op.op === 'set') {
+    const Item = { ...keyOf(op), val: { S: text ?? 'null' }, ver: number(1), ...expiryOf(op.expiresAt) };
+    return { Put: { TableName, Item } };
+  }
   const guarded = { TableName, ...condition(expectedVersion(op), now) };
   if (op.op === 'check') return { ConditionCheck: { Key: keyOf(op), ...guarded } };
   if (op.op === 'delete') return { Delete: { Key: keyOf(op), ...guarded } };

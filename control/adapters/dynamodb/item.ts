@@ -1,4 +1,4 @@
-/** An item as the table holds it: the value is JSON text, because nothing is ever asked of its inside. */
+/** An item as the table holds it: the value is JSON text, because nothing is ever asked of its inside. A counter's is a number, `num`. */
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { Item, Key } from '../../ports/store.ts';
 
@@ -25,7 +25,7 @@ export function itemOf<T>(item: Attributes): Item<T> {
   return {
     pk: textOf(item.pk),
     sk: textOf(item.sk),
-    value: JSON.parse(textOf(item.val)) as T,
+    value: (item.num === undefined ? JSON.parse(textOf(item.val)) : numberOf(item.num)) as T,
     version: numberOf(item.ver) ?? 0,
     ...(expiresAt === undefined ? {} : { expiresAt }),
   };

@@ -1,8 +1,17 @@
 /** The store in memory: for tests and short-lived brokers. Enforces everything the port promises but durability. */
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import { checkTransaction, type Item, type OutboxEvent, type Store } from '../../ports/store.ts';
-import { conflict } from '../../ports/store-conflict.ts';
+import {
+  type Addition,
+  checkKeys,
+  checkTransaction,
+  fits,
+  type Item,
+  type Many,
+  type OutboxEvent,
+  type Store,
+} from '../../ports/store.ts';
+import { conflict, expectedVersion, isVersioned } from '../../ports/store-conflict.ts';
 
 interface Row {
   readonly text: string;
@@ -29,6 +38,8 @@ export function createMemoryStore({ clock }: { readonly clock: Clock }): Store {
     return found?.expiresAt !== undefined && found.expiresAt <= clock.now() ? undefined : found;
   }
 
+  const sum = ({ pk, sk, by }: Addition): number => Number(row(pk, sk)?.text ?? 0) + by;
+
   const itemOf = <T>(pk: string, sk: string, { text, version, expiresAt }: Row): Item<T> => ({
     pk,
     sk,
@@ -50,6 +61,15 @@ export function createMemoryStore({ clock }: { readonly clock: Clock }): Store {
       open(signal);
       const found = row(pk, sk);
       return found && itemOf<T>(pk, sk, found);
+    },
+
+    async getMany<T>({ keys }: Many, signal?: AbortSignal) {
+      open(signal);
+      checkKeys(keys);
+      return keys.map(({ pk, sk }) => {
+        const found = row(pk, sk);
+        return found && itemOf<T>(pk, sk, found);
+      });
     },
 
     async query<T>(
@@ -77,18 +97,22 @@ export function createMemoryStore({ clock }: { readonly clock: Clock }): Store {
       const texts = checkTransaction(ops, events);
       ops.forEach((op, index) => {
         const found = row(op.pk, op.sk)?.version ?? 0;
-        const expected = op.op === 'put' ? 0 : op.ifVersion;
-        if (found !== expected) throw conflict(op, index, { expected, found });
+        const holds = isVersioned(op) ? found === expectedVersion(op) : op.op !== 'add' || fits(op, sum(op));
+        if (!holds) throw conflict(op, index, found);
       });
       ops.forEach((op, index) => {
         if (op.op === 'check') return;
-        if (op.op === 'delete') {
+        if (op.op === 'delete' || op.op === 'clear') {
           write(op.pk, op.sk, undefined);
+          return;
+        }
+        if (op.op === 'add') {
+          write(op.pk, op.sk, { text: String(sum(op)), version: (row(op.pk, op.sk)?.version ?? 0) + 1 });
           return;
         }
         write(op.pk, op.sk, {
           text: texts[index] ?? 'null',
-          version: op.op === 'put' ? 1 : op.ifVersion + 1,
+          version: isVersioned(op) ? expectedVersion(op) + 1 : 1,
           ...(op.expiresAt === undefined ? {} : { expiresAt: op.expiresAt }),
         });
       });

@@ -2,6 +2,7 @@
  * What a database file looks like, by the number in its header. A change of what items mean or where they lie is a step here, with a number of its
  * own: the keys that it reads and writes are those of its time, so they are spelled out. Steps run in one transaction, all or none.
  */
+import { createHash } from 'node:crypto';
 import type { Database } from './driver.ts';
 
 export const formatOf = (db: Database): number => {
@@ -17,7 +18,7 @@ interface Row {
 }
 
 /** By the format that they begin with. */
-const steps: Readonly<Record<number, (db: Database) => void>> = { 1: dueOfAllTenants };
+const steps: Readonly<Record<number, (db: Database) => void>> = { 1: dueOfAllTenants, 2: countersAndIndexes };
 
 /** The one that this program reads and writes. */
 export const currentFormat = 1 + Object.keys(steps).length;
@@ -34,29 +35,30 @@ export function upgrade(db: Database): void {
   }
 }
 
+/** Of all tenants. What a cluster or partner has that is itself called so lies one level deeper and is none of these. */
+const rowsOf = (db: Database, partition: string): Row[] =>
+  db
+    .prepare('SELECT pk, sk, value, expires_at FROM item WHERE pk LIKE ? AND pk NOT LIKE ?')
+    .all(`t/%/${partition}`, `t/%/%/${partition}`) as Row[];
+
 /** 1 to 2: what comes due lay with its tenant, and lies with what comes due of all others. */
 function dueOfAllTenants(db: Database): void {
-  /** Of all tenants. What a cluster or partner has that is itself called `due` lies one level deeper and stays there. */
-  const rowsOf = (partition: string): Row[] =>
-    db
-      .prepare('SELECT pk, sk, value, expires_at FROM item WHERE pk LIKE ? AND pk NOT LIKE ?')
-      .all(`t/%/${partition}`, `t/%/%/${partition}`) as Row[];
   const insert = db.prepare('INSERT INTO item (pk, sk, value, version, expires_at) VALUES (?, ?, ?, 1, ?)');
   const remove = db.prepare('DELETE FROM item WHERE pk = ? AND sk = ?');
   const change = db.prepare('UPDATE item SET value = ? WHERE pk = ? AND sk = ?');
   const tenantOf = (pk: string): string => pk.split('/')[1] ?? '';
-  for (const { pk, sk, value, expires_at } of rowsOf('due')) {
+  for (const { pk, sk, value, expires_at } of rowsOf(db, 'due')) {
     const [time = '', ...rest] = sk.split('/');
     const id = rest.join('/');
-    insert.run(`system/due-looks/${shardOf(tenantOf(pk), id)}`, `${time}/${tenantOf(pk)}/${id}`, value, expires_at);
+    insert.run(`system/due-looks/${shardOf(tenantOf(pk), id, 4)}`, `${time}/${tenantOf(pk)}/${id}`, value, expires_at);
     remove.run(pk, sk);
   }
-  for (const { pk, sk, expires_at } of rowsOf('webhook-due')) {
+  for (const { pk, sk, expires_at } of rowsOf(db, 'webhook-due')) {
     const [receiver = '', time = '', event = ''] = sk.split('/');
     const value = JSON.stringify({ receiver, event });
     change.run(value, pk, sk);
     const tenant = tenantOf(pk);
-    const place = `system/due-deliveries/${shardOf(tenant, receiver)}`;
+    const place = `system/due-deliveries/${shardOf(tenant, receiver, 4)}`;
     insert.run(place, `${time}/${tenant}/${receiver}/${event}`, value, expires_at);
   }
   const tenants = db.prepare("SELECT sk, value FROM item WHERE pk = 'system/tenants'").all() as Row[];
@@ -65,8 +67,54 @@ function dueOfAllTenants(db: Database): void {
   }
 }
 
-function shardOf(tenant: string, id: string): number {
+function shardOf(tenant: string, id: string, shards: number): number {
   let hash = 0;
   for (const letter of `${tenant}/${id}`) hash = (Math.imul(hash, 31) + letter.charCodeAt(0)) >>> 0;
-  return ((hash ^ (hash >>> 15)) >>> 0) % 4;
+  return ((hash ^ (hash >>> 15)) >>> 0) % shards;
+}
+
+/**
+ * 2 to 3: clusters and peerings were counted item by item, and have counters; audit records, clusters and peerings were looked for by reading all, and have
+ * items by which they are found; the directory was one partition, and is eight.
+ */
+function countersAndIndexes(db: Database): void {
+  counters(db);
+  const insert = db.prepare('INSERT INTO item (pk, sk, value, version, expires_at) VALUES (?, ?, ?, 1, ?)');
+  const tenantOf = (pk: string): string => pk.split('/')[1] ?? '';
+  for (const { pk, sk, value, expires_at } of rowsOf(db, 'audit')) {
+    const record = JSON.parse(value) as Readonly<Record<string, string>>;
+    for (const field of ['subject', 'principal', 'action']) {
+      const hash = createHash('sha256').update(`${field} ${record[field]}`).digest('hex').slice(0, 16);
+      insert.run(`t/${tenantOf(pk)}/audit-by`, `${hash}/${sk}`, '{}', expires_at);
+    }
+  }
+  const published = db.prepare("SELECT sk FROM item WHERE pk = 'system/directory'").all() as Pick<Row, 'sk'>[];
+  const move = db.prepare("UPDATE item SET pk = ? WHERE pk = 'system/directory' AND sk = ?");
+  for (const { sk } of published) {
+    const [tenant = '', cluster = ''] = sk.split('/');
+    move.run(`system/directory/${shardOf(tenant, cluster, 8)}`, sk);
+  }
+  for (const kind of ['cluster', 'peering'] as const) {
+    for (const { pk, sk, value, expires_at } of rowsOf(db, `${kind}s`)) {
+      const record = JSON.parse(value) as { readonly labels?: object; readonly spec?: { readonly labels?: object } };
+      for (const [name, text] of Object.entries(record.spec?.labels ?? record.labels ?? {}))
+        insert.run(`t/${tenantOf(pk)}/labels`, `${kind}/${name}=${text}/${sk}`, '{}', expires_at);
+    }
+  }
+}
+
+function counters(db: Database): void {
+  const counts = new Map<string, number>();
+  const live = { clusters: "value ->> '$.state' = 'joined'", peerings: "value ->> '$.state.phase' <> 'Gone'" };
+  for (const [what, condition] of Object.entries(live)) {
+    const rows = db
+      .prepare(`SELECT pk, count(*) AS n FROM item WHERE pk LIKE ? AND pk NOT LIKE ? AND ${condition} GROUP BY pk`)
+      .all(`t/%/${what}`, `t/%/%/${what}`) as { readonly pk: string; readonly n: number }[];
+    for (const { pk, n } of rows) counts.set(`t/${pk.split('/')[1]}/counts ${what}`, n);
+  }
+  const insert = db.prepare('INSERT INTO item (pk, sk, value, version) VALUES (?, ?, ?, 1)');
+  for (const [place, n] of counts) {
+    const [pk = '', sk = ''] = place.split(' ');
+    insert.run(pk, sk, String(n));
+  }
 }

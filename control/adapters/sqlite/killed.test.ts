@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
 import type { PeeringRecord } from '../../model/peering-records.ts';
 import type { Item, OutboxEvent, Store } from '../../ports/store.ts';
+import { countedItems, countersOf, placesOf, wantedPlaces } from '../../testing/exact-counts.ts';
 import { openDatabase } from './driver.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
@@ -122,5 +123,7 @@ test('a broker killed between any two writes loses nothing acknowledged and leav
   };
   expect(subjects(requested.audit)).toEqual([...peerings.keys()].map((id) => `peering/${id}`).sort());
   expect(subjects(requested.events)).toEqual(subjects(requested.audit));
+  expect(await placesOf(store, 'default')).toEqual(await wantedPlaces(store, 'default'));
+  expect(await countersOf(store, 'default')).toEqual(await countedItems(store, 'default'));
   await store.close();
 }, 60_000);

@@ -1,8 +1,19 @@
 /** The store in one SQLite file: the embedded default. WAL with synchronous=FULL, so that what was acknowledged survives a power cut. */
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import { checkTransaction, type Item, type Op, type OutboxEvent, type Store } from '../../ports/store.ts';
-import { conflict } from '../../ports/store-conflict.ts';
+import {
+  type Addition,
+  checkKeys,
+  checkTransaction,
+  fits,
+  type Item,
+  type Key,
+  type Many,
+  type Op,
+  type OutboxEvent,
+  type Store,
+} from '../../ports/store.ts';
+import { conflict, expectedVersion, isVersioned } from '../../ports/store-conflict.ts';
 import { type Database, openDatabase, type Statement } from './driver.ts';
 import { currentFormat, formatOf } from './formats.ts';
 import { createGroupCommit } from './group-commit.ts';
@@ -49,18 +60,20 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
     if (closed) throw new AppError('internal', 'the store is closed');
   };
 
-  function versionOf(op: Op): number {
-    const row = statement.get.get(op.pk, op.sk, clock.now()) as Row | undefined;
-    return row?.version ?? 0;
-  }
+  const rowOf = ({ pk, sk }: Key): Row | undefined => statement.get.get(pk, sk, clock.now()) as Row | undefined;
 
   function apply(op: Op, text: string | undefined): void {
     if (op.op === 'check') return;
-    if (op.op === 'delete') {
+    if (op.op === 'delete' || op.op === 'clear') {
       statement.remove.run(op.pk, op.sk);
       return;
     }
-    const version = op.op === 'put' ? 1 : op.ifVersion + 1;
+    if (op.op === 'add') {
+      const found = rowOf(op);
+      statement.put.run(op.pk, op.sk, String(sum(op, found)), (found?.version ?? 0) + 1, null);
+      return;
+    }
+    const version = isVersioned(op) ? expectedVersion(op) + 1 : 1;
     statement.put.run(op.pk, op.sk, text ?? 'null', version, op.expiresAt ?? null);
   }
 
@@ -68,9 +81,10 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
 
   function check(ops: readonly Op[]): void {
     ops.forEach((op, index) => {
-      const expected = op.op === 'put' ? 0 : op.ifVersion;
-      const found = versionOf(op);
-      if (found !== expected) throw conflict(op, index, { expected, found });
+      if (op.op === 'set' || op.op === 'clear') return;
+      const found = rowOf(op);
+      const holds = op.op === 'add' ? fits(op, sum(op, found)) : (found?.version ?? 0) === expectedVersion(op);
+      if (!holds) throw conflict(op, index, found?.version ?? 0);
     });
   }
 
@@ -79,6 +93,15 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
       ready(signal);
       const row = statement.get.get(pk, sk, clock.now()) as Row | undefined;
       return row && itemOf<T>(pk, row);
+    },
+
+    async getMany<T>({ keys }: Many, signal?: AbortSignal) {
+      ready(signal);
+      checkKeys(keys);
+      return keys.map((at) => {
+        const row = rowOf(at);
+        return row && itemOf<T>(at.pk, row);
+      });
     },
 
     async query<T>(
@@ -161,6 +184,8 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
     },
   };
 }
+
+const sum = ({ by }: Addition, counter: Row | undefined): number => Number(counter?.value ?? 0) + by;
 
 /** The smaller of two exclusive upper bounds; beyond every printable key when there is none. */
 const lower = (a: string | undefined, b: string | undefined): string =>

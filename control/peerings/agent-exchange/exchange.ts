@@ -10,7 +10,7 @@ import {
   protocolVersion,
 } from '#shared/schema/protocol/agent-protocol.ts';
 import type { AgentCaller } from '../../access/caller.ts';
-import { auditOp, eventOf } from '../../audit/record.ts';
+import { auditOps, eventOf } from '../../audit/record.ts';
 import { seenFrom } from '../../clusters/cluster.ts';
 import { defaultHeartbeatSeconds, intervalsOf } from '../../clusters/poll-policy.ts';
 import type { ClusterRecord } from '../../model/cluster.ts';
@@ -78,7 +78,7 @@ export function createExchange(
     const subject = `cluster/${clusterId}`;
     const { policies } = item.value.facts;
     const policiesChanged = !sameJson(policies, facts.policies);
-    const audit = auditOp(deps, agent, {
+    const audit = auditOps(deps, agent, {
       action: 'cluster.policies',
       subject,
       before: policies,
@@ -92,7 +92,7 @@ export function createExchange(
           value: { ...item.value, facts, publicAddresses } satisfies ClusterRecord,
           ifVersion: item.version,
         },
-        ...(policiesChanged ? [audit] : []),
+        ...(policiesChanged ? audit : []),
       ],
       sameFacts ? [] : [eventOf(deps, tenant, 'cluster.facts-changed', subject, { policiesChanged })],
       signal,

@@ -3,7 +3,9 @@ import { sameJson } from '#shared/domain/json-equality.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
-import { auditOp, eventOf, systemPrincipal } from '../../audit/record.ts';
+import { auditOps, eventOf, systemPrincipal } from '../../audit/record.ts';
+import { endingLabelOps } from '../../labels/label-index.ts';
+import { countOps } from '../../limits/capacity.ts';
 import type { DesiredContent, DesiredRecord, PeeringRecord, RevisionRecord } from '../../model/peering-records.ts';
 import type { ClusterRef } from '../../ports/agent-channel.ts';
 import type { Item, Key, NewEvent, Op } from '../../ports/store.ts';
@@ -70,9 +72,13 @@ export function planWrite(deps: Planner, loaded: LoadedPeering, result: Reconcil
   return {
     ops: [
       own,
+      ...(spec.across ? [] : countOps(tenant, 'peerings', item.value, value)),
+      ...(spec.across || expiresAt === undefined || item.expiresAt !== undefined
+        ? []
+        : endingLabelOps({ tenant, kind: 'peering', id: spec.id }, spec.labels, expiresAt)),
       ...changed,
-      ...notified.map((of) =>
-        auditOp(deps, systemPrincipal(of, spec.requestId), {
+      ...notified.flatMap((of) =>
+        auditOps(deps, systemPrincipal(of, spec.requestId), {
           action: 'peering.phase',
           subject,
           before: { phase: before.phase },

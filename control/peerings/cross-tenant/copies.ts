@@ -5,6 +5,8 @@
 import { sameJson } from '#shared/domain/json-equality.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import { endingLabelOps } from '../../labels/label-index.ts';
+import { countOps } from '../../limits/capacity.ts';
 import type { Link, LinkEnd } from '../../model/link.ts';
 import type { PeeringCondition, Resources } from '../../model/peering.ts';
 import type { PeeringRecord, PeeringSpec, PeeringState } from '../../model/peering-records.ts';
@@ -173,12 +175,19 @@ function withOwn({ spec, state }: PeeringRecord, { spec: { labels } }: PeeringRe
 export function copyOps(record: PeeringRecord, copies: Copies, expiresAt?: number): Op[] {
   return roles.flatMap((role): Op[] => {
     const copy = copies[role];
-    if (!copy) return [];
+    const tenant = record.spec.across?.[role];
+    if (!copy || tenant === undefined) return [];
     const value = withOwn(copyFor(record, role), copy.value);
     const ends = expiresAt === undefined || copy.expiresAt !== undefined;
     if (ends && sameJson(value, copy.value)) return [];
     const { pk, sk, version } = copy;
     const end = copy.expiresAt ?? expiresAt;
-    return [{ op: 'update', pk, sk, value, ifVersion: version, ...(end === undefined ? {} : { expiresAt: end }) }];
+    return [
+      { op: 'update', pk, sk, value, ifVersion: version, ...(end === undefined ? {} : { expiresAt: end }) },
+      ...countOps(tenant, 'peerings', copy.value, value),
+      ...(expiresAt === undefined || copy.expiresAt !== undefined
+        ? []
+        : endingLabelOps({ tenant, kind: 'peering', id: value.spec.id }, value.spec.labels, expiresAt)),
+    ];
   });
 }

@@ -3,7 +3,7 @@ import { sameJson } from '#shared/domain/json-equality.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Principal } from '../../access/caller.ts';
 import { traced } from '../../audit/record.ts';
-import type { Capacity } from '../../limits/capacity.ts';
+import { type Capacity, countOps } from '../../limits/capacity.ts';
 import type { ClusterRecord } from '../../model/cluster.ts';
 import type { CrossTenant, PeerOfCluster } from '../../model/cross-tenant.ts';
 import type { ControlDeps } from '../../model/deps.ts';
@@ -143,8 +143,9 @@ export async function planCrossTenant(
     });
   }
   mustSuit(provider.value, request);
-  // The other tenant's limits were charged when it invited, asked or made the rule: each tenant counts only its own objects.
-  if (!request.byRule) await deps.capacity.mustHaveRoom(asking, 'peerings', signal);
+  // It counts for both. The limit is that of the tenant whose request this is: the other one had to have room when it invited or asked, or made a rule.
+  const charged = request.byRule ? across.consumer : asking;
+  const limited = await deps.capacity.take(charged, 'peerings', signal);
   const open = await Promise.all(roles.map((role) => mustBeOpenTo(deps, { tenant: across[role], asking }, signal)));
   const createdAt = deps.clock.now();
   const id = deps.ids.next('pe');
@@ -174,6 +175,7 @@ export async function planCrossTenant(
       { op: 'put', ...homeOf(home, spec), value: record },
       ...roles.flatMap((role): Op[] => [
         { op: 'put', ...key.peering(across[role], id), value: copyFor(record, role) },
+        ...(across[role] === charged ? [limited] : countOps(across[role], 'peerings', undefined, record)),
         { op: 'put', ...key.peeringOf(across[role], terms[role], id), value: { id } satisfies PairRecord },
       ]),
       ...names,

@@ -5,6 +5,7 @@ import type { Caller } from '../../access/caller.ts';
 import type { PeeringRecord } from '../../model/peering-records.ts';
 import { key } from '../../store/keys.ts';
 import { adminOf, createBrokerClusters } from '../../testing/broker-clusters.ts';
+import { placesOf, wantedPlaces } from '../../testing/exact-counts.ts';
 import { acme, bolt, corp, twoTenants } from '../../testing/two-tenants.ts';
 
 const admin = adminOf('default');
@@ -191,4 +192,24 @@ test('the labels that two tenants give to one peering are each one’s own throu
   expect(await foundBy(acme, 'words=BOLT-INNER')).toBe(0);
   expect(await foundBy(bolt, 'words=BOLT-INNER')).toBe(1);
   await expect(peerings.label(corp, id, { labels: {} })).rejects.toMatchObject({ code: 'not_found' });
+});
+
+test('as many labels as there may be, at both tenants, do not keep a peering from ending, and end with it', async () => {
+  const { control, invited, untilPhase, store, clock } = await twoTenants();
+  const { id } = await invited();
+  const labelsOf = (value: string) =>
+    Object.fromEntries(Array.from({ length: 32 }, (_, i) => [`label-${i}`, `${value}-${i}`]));
+  for (const value of ['a', 'b'])
+    for (const caller of [acme, bolt]) await control.peerings.label(caller, id, { labels: labelsOf(value) });
+  await untilPhase(id, 'Ready');
+  await control.peerings.unpeer(acme, id);
+  await untilPhase(id, 'Gone');
+  const ended = { includeGone: true, labels: parseSelector('label-7=b-7') };
+  for (const caller of [acme, bolt]) {
+    expect((await control.peerings.list(caller, ended)).items).toHaveLength(1);
+    expect(await placesOf(store, caller.tenant)).toEqual(await wantedPlaces(store, caller.tenant));
+  }
+  clock.advance(25 * 3_600_000);
+  for (const { tenant } of [acme, bolt])
+    expect((await placesOf(store, tenant)).filter((place) => place.startsWith(`t/${tenant}/labels`))).toEqual([]);
 });

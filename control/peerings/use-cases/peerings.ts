@@ -3,6 +3,7 @@ import { type LabelRequirement, selects } from '#shared/domain/label-selector.ts
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Caller, mustHave } from '../../access/caller.ts';
 import { checkLabels } from '../../input/labels.ts';
+import { pageByLabel } from '../../labels/label-index.ts';
 import type { Coordinator } from '../../model/coordinator.ts';
 import type { ControlDeps, PageRequest } from '../../model/deps.ts';
 import type { LabelChange } from '../../model/labels.ts';
@@ -12,10 +13,10 @@ import type { InClusterRequests, PeeringRequest, Requests, UnpeerOptions } from 
 import { type Item, type Page, withPrefix } from '../../ports/store.ts';
 import { type DueItem, type Swept, sweepDue } from '../../store/due.ts';
 import { key, partition, prefix } from '../../store/keys.ts';
-import { pageOf } from '../../store/pages.ts';
+import { pageOf, pageOfMany } from '../../store/pages.ts';
 import { ownsTerms } from '../core/peering-state.ts';
-import { otherRole } from '../core/roles.ts';
-import { sideOf } from '../cross-tenant/copies.ts';
+import { otherRole, roles } from '../core/roles.ts';
+import { sideOf, tenantOf } from '../cross-tenant/copies.ts';
 import { networkView } from '../link/view.ts';
 import { readSamples, type SeriesView, type Span } from '../samples/samples.ts';
 import { peeringNames } from '../state-machine/desired-objects.ts';
@@ -60,6 +61,10 @@ function waitingFor({ state }: PeeringRecord): string {
     return state.leftBehind.length === 0 ? 'nothing, it has ended' : 'the agents named under leftBehind';
   return state.conditions.find(({ status }) => status !== 'True')?.message ?? 'nothing';
 }
+
+/** Across tenants another cluster of the same name may be on the other side. */
+const hasPart = (cluster: string, tenant: string, spec: PeeringRecord['spec']): boolean =>
+  roles.some((role) => spec[role] === cluster && tenantOf(tenant, spec, role) === tenant);
 
 /** How a peering with another tenant looks from one of the two. */
 function crossTenantView({ spec }: PeeringRecord, tenant: string): Pick<PeeringView, 'across'> {
@@ -128,9 +133,13 @@ export function createPeerings(deps: PeeringsDeps, parts: Parts): Peerings {
   const shown = (
     tenant: string,
     { value, version }: Item<PeeringRecord>,
-    { includeGone = false, labels = [] }: PeeringFilter,
+    { includeGone = false, cluster, labels = [] }: PeeringFilter,
   ): PeeringView | undefined => {
-    const wanted = (value.state.removal?.finishedAt === undefined || includeGone) && selects(labels, value.spec.labels);
+    const { spec, state } = value;
+    const wanted =
+      (state.removal?.finishedAt === undefined || includeGone) &&
+      (cluster === undefined || hasPart(cluster, tenant, spec)) &&
+      selects(labels, spec.labels);
     return wanted ? peeringView(value, version, tenant) : undefined;
   };
 
@@ -179,19 +188,23 @@ export function createPeerings(deps: PeeringsDeps, parts: Parts): Peerings {
     async list(caller, filter = {}, signal) {
       mustHave(caller, 'peerings:read');
       const { tenant } = caller;
-      if (filter.cluster === undefined) {
+      const { cluster, labels: [label, ...labels] = [] } = filter;
+      const views = async (ids: readonly string[]) => {
+        const keys = ids.map((id) => key.peering(tenant, id));
+        const items = await store.getMany<PeeringRecord>({ keys }, signal);
+        return items.map((item) => item && shown(tenant, item, filter));
+      };
+      if (label !== undefined)
+        return pageByLabel(store, { tenant, kind: 'peering' }, [label, ...labels], filter, views, signal);
+      if (cluster === undefined) {
         const query = { partition: partition.peerings(tenant) };
         return pageOf<PeeringRecord, PeeringView>(store, query, filter, (item) => shown(tenant, item, filter), signal);
       }
-      return pageOf<PairRecord, PeeringView>(
+      return pageOfMany<PairRecord, PeeringView>(
         store,
-        { partition: partition.cluster(tenant, filter.cluster), ...withPrefix(prefix.peeringsOfCluster) },
+        { partition: partition.cluster(tenant, cluster), ...withPrefix(prefix.peeringsOfCluster) },
         filter,
-        async ({ value }) => {
-          const { pk, sk } = key.peering(tenant, value.id);
-          const item = await store.get<PeeringRecord>(pk, sk, signal);
-          return item && shown(tenant, item, filter);
-        },
+        (places) => views(places.map(({ value }) => value.id)),
         signal,
       );
     },

@@ -2,7 +2,8 @@
 import { sameJson } from '#shared/domain/json-equality.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { Principal } from '../../access/caller.ts';
-import { auditOp, eventOf, traced } from '../../audit/record.ts';
+import { auditOps, eventOf, traced } from '../../audit/record.ts';
+import { labelOps } from '../../labels/label-index.ts';
 import type { Capacity } from '../../limits/capacity.ts';
 import type { ClusterRecord } from '../../model/cluster.ts';
 import type { Coordinator } from '../../model/coordinator.ts';
@@ -150,7 +151,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
     const { ask, consumer, provider, labels = {} } = parties;
     const labelled = Object.keys(labels).length > 0;
     const { tenant } = actor;
-    await deps.capacity.mustHaveRoom(tenant, 'peerings', signal);
+    const counted = await deps.capacity.take(tenant, 'peerings', signal);
     const now = clock.now();
     const id = ids.next('pe');
     const spec: PeeringSpec = {
@@ -173,6 +174,8 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
         { op: 'put', ...key.look(tenant, id), value: { at: now } satisfies LookRecord },
         { op: 'put', ...key.due(tenant, now, id), value: { peering: id } },
         { op: 'put', ...key.peering(tenant, id), value: { spec, state: initialState } satisfies PeeringRecord },
+        counted,
+        ...labelOps({ tenant, kind: 'peering', id }, {}, labels),
         pair
           ? { op: 'update', ...pairAt, value: { id } satisfies PairRecord, ifVersion: pair.version }
           : { op: 'put', ...pairAt, value: { id } satisfies PairRecord },
@@ -181,7 +184,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
         ...names,
         unchanged(consumer),
         unchanged(provider),
-        auditOp(deps, actor, {
+        ...auditOps(deps, actor, {
           action: 'peering.request',
           subject,
           after: { ...terms, ...(labelled ? { labels } : {}) },
@@ -255,7 +258,7 @@ export function createRequests(deps: RequestDeps, coordinator: Coordinator): Req
         },
         unchanged(consumer),
         unchanged(provider),
-        auditOp(deps, actor, { action: 'peering.change', subject, before, after: { ...terms } }),
+        ...auditOps(deps, actor, { action: 'peering.change', subject, before, after: { ...terms } }),
         ...remembered(actor, { id: spec.id, created: false } satisfies Requested),
       ],
       [eventOf(deps, actor.tenant, 'peering.changed', subject, { ...terms })],

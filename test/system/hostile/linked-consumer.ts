@@ -4,6 +4,7 @@ import { createIdentityController } from '#agent/peering/identity/controller.ts'
 import { createSliceIdentityController } from '#agent/peering/identity/slice-identity-controller.ts';
 import { ensureClusterKeys } from '#agent/peering/keys/ensure-keys.ts';
 import type { PeeringDeps } from '#agent/peering/model/deps.ts';
+import { createLocalRenewController } from '#agent/peering/renewal/controllers.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import { apiVersionOf, type KubeObject, type ResourceType } from '#shared/domain/kube-object.ts';
@@ -58,7 +59,12 @@ export async function startLinkedConsumer(): Promise<LinkedConsumer> {
       credentials: 'certificate',
     },
   } satisfies PeeringDeps;
-  const controllers = [createVirtualNodeCreatorController, createIdentityController, createSliceIdentityController];
+  const controllers = [
+    createVirtualNodeCreatorController,
+    createIdentityController,
+    createSliceIdentityController,
+    createLocalRenewController,
+  ];
   const running = Promise.all(controllers.map((one) => one(peering).run(stop.signal)));
   return {
     world,

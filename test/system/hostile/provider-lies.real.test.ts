@@ -1,5 +1,5 @@
 /**
- * A provider that lies in every field, on real API servers: in the status, labels and annotations of pods, in slices, namespace maps and credentials, in
+ * A provider that lies in every field, on real API servers: in the status, labels and annotations of pods, in slices, namespace maps, credentials and renewals, in
  * Events, and in the copies of what is reflected. After each lie its consumer has changed nothing but what it shows of that provider, shows no address
  * that is not the provider's, and has handed over nothing that is not offloaded.
  */
@@ -18,6 +18,7 @@ import {
 import type { KubeObject, Pod, ResourceType } from '#shared/domain/kube-object.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
+import { renews } from '#shared/schema/liqo/renew.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import {
@@ -28,7 +29,7 @@ import {
   tenantNamespace,
 } from '#test/harness/offloading-clusters.ts';
 import { type LinkedConsumer, peerLabels, startLinkedConsumer } from './linked-consumer.ts';
-import { anyLie, type Lie } from './provider-lies.ts';
+import { anyLie, type Lie, strangeCertificate } from './provider-lies.ts';
 
 const lies = 300;
 const atOnce = 6;
@@ -39,6 +40,10 @@ const treasure = 'a thing that is not offloaded';
 const web = { namespace: 'demo', name: 'web' };
 const slice = { namespace: tenantNamespace, name: 'claims' };
 const map = { namespace: tenantNamespace, name: 'prov' };
+const controlPlane = { namespace: tenantNamespace, name: 'controlplane-prov' };
+/** Kubeconfigs by which the agent logs in at the provider: by what that one says. */
+const logins = ['kubeconfig-resourceslice-claims', 'kubeconfig-controlplane-prov'];
+const publicServer = 'https://prov.example:6443';
 /** What was seen at any moment and may never be. */
 const wrongs: string[] = [];
 
@@ -73,6 +78,13 @@ beforeAll(async () => {
   };
   const spec = { class: 'default', providerClusterID: 'prov', consumerClusterID: 'cons', resources: { cpu: '1' } };
   await create(resourceSlices as ResourceType, 'claims', spec, metadata, tenantNamespace);
+  const authParams = { apiServer: publicServer, signedCRT: strangeCertificate(2026) };
+  const identity = { clusterID: 'prov', type: 'ControlPlane', namespace: 'liqo-tenant-cons', authParams };
+  await create(identities as ResourceType, controlPlane.name, identity, { labels: peerLabels }, tenantNamespace);
+  await eventually('the kubeconfig of the replication', () =>
+    api.get(secrets, { namespace: tenantNamespace, name: 'kubeconfig-controlplane-prov' }),
+  );
+  await eventually('its request to be renewed', () => api.get(renews, controlPlane));
   await runPod(world, 'demo-cons', 'web');
   await eventually('the true endpoint', async () => (await endpoints()).join() === '10.71.9.9');
   await eventually('the copy of the Service', () =>
@@ -98,7 +110,7 @@ beforeAll(async () => {
       if (key in labels) wrongs.push(`node ${name} bears ${key}`);
   });
   caches.scoped(secrets, { namespace: tenantNamespace }, stop.signal).subscribe(({ after }) => {
-    if (after?.metadata.name !== 'kubeconfig-resourceslice-claims') return;
+    if (after === undefined || !logins.includes(after.metadata.name)) return;
     const text = Buffer.from(after.data?.kubeconfig ?? '', 'base64').toString();
     if (!/server: "?https:/.test(text) || /169\.254|kubernetes\.default|10\.9\.0\.1/.test(text)) wrongs.push(text);
   });
@@ -132,11 +144,15 @@ async function untouched(): Promise<string> {
       return JSON.stringify({ type: type.kind, namespace, name, uid, labels, annotations, content });
     });
   const all = await Promise.all([
-    told(secrets as ResourceType, ({ metadata }) => metadata.name !== 'kubeconfig-resourceslice-claims'),
+    told(secrets as ResourceType, ({ metadata }) => !logins.includes(metadata.name)),
     told(configMaps as ResourceType),
     told(services as ResourceType),
     told(namespaces as ResourceType),
-    told(identities as ResourceType, ({ metadata }) => metadata.name !== 'resourceslice-claims'),
+    told(
+      identities as ResourceType,
+      ({ metadata }) => !['resourceslice-claims', controlPlane.name].includes(metadata.name),
+    ),
+    api.get(identities, controlPlane).then((found) => [JSON.stringify({ ...found?.spec, authParams: {} })]),
   ]);
   return all.flat().sort().join('\n');
 }
@@ -180,6 +196,7 @@ async function tell({ about, body }: Lie): Promise<boolean> {
         ...(body as object),
       } as never);
     if (about === 'map') await consumer.api.mergePatch(namespaceMaps, map, { status: body }, status);
+    if (about === 'renewal') await consumer.api.mergePatch(renews, controlPlane, { status: body }, status);
     if (about === 'slice')
       await consumer.api.mergePatch(resourceSlices, slice, { status: { ...body, conditions: accepted } }, status);
     return true;
@@ -216,6 +233,30 @@ test('a namespace that only the provider calls offloaded is not reflected to it'
     await eventually(`the copy of ${name}`, () => world.provider.api.get(secrets, copy));
   }
   expect(await treasures()).toEqual([]);
+});
+
+test('what a provider renews changes by what its replication logs in, and by nothing else', async () => {
+  const { api } = world.consumer;
+  const login = async (): Promise<string> => {
+    const secret = await api.get(secrets, { namespace: tenantNamespace, name: 'kubeconfig-controlplane-prov' });
+    return Buffer.from(secret?.data?.kubeconfig ?? '', 'base64').toString();
+  };
+  const renewed = (authParams: object) =>
+    api.mergePatch(renews, controlPlane, { status: { authParams } }, { subresource: 'status' });
+  const before = await untouched();
+  await renewed({ signedCRT: strangeCertificate(2091), apiServer: 'http://10.96.0.1' });
+  await eventually('the answer to be taken over', async () => {
+    const { authParams } = (await api.get(identities, controlPlane))?.spec ?? {};
+    return authParams?.apiServer === 'http://10.96.0.1';
+  });
+  expect(await login()).toContain(publicServer);
+  // A later answer that may be followed shows that the one before was judged.
+  await renewed({ signedCRT: strangeCertificate(2092), apiServer: 'https://later.example:6443' });
+  await eventually('the later answer to be followed', async () =>
+    (await login()).includes('https://later.example:6443'),
+  );
+  expect(wrongs).toEqual([]);
+  expect(await untouched()).toBe(before);
 });
 
 test(`${lies} lies of a provider show no address of another, change nothing else here and get nothing that is not offloaded`, async () => {

@@ -1,5 +1,7 @@
 /** What a provider may say through an API server of its own, in every field of what its consumer reads: generated, and as that server accepts it. */
+import { generateKeyPairSync } from 'node:crypto';
 import fc from 'fast-check';
+import { selfSignedCertificate } from '#agent/pki/serving-request.ts';
 
 /** Addresses that are not the provider's: of metadata services, of Services, nodes and other peers here, of this host. */
 const addresses = ['169.254.169.254', '10.96.0.1', '192.0.2.11', '10.73.0.9', '127.0.0.1', '10.71.9.9', 'fd00::1'];
@@ -104,6 +106,34 @@ const sliceStatus = some({
   }),
 });
 
+const { privateKey } = generateKeyPairSync('ec', {
+  namedCurve: 'P-256',
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+});
+/** For a key and a name of its own; of several ends, since the newer one is taken. */
+export const strangeCertificate = (year: number): string => {
+  const validity = { notBeforeMs: Date.UTC(2026, 0, 1), notAfterMs: Date.UTC(year, 0, 1) };
+  const pem = selfSignedCertificate(
+    { nodeName: 'kube-system', addresses: [] },
+    privateKey,
+    validity,
+    Buffer.alloc(19, year),
+  );
+  return Buffer.from(pem).toString('base64');
+};
+const renewStatus = some({
+  authParams: some({
+    ca: fc.constantFrom('', 'eA==', Buffer.from('CA').toString('base64')),
+    apiServer: url,
+    proxyURL: proxy,
+    signedCRT: fc.oneof(fc.constantFrom('', 'eA=='), fc.integer({ min: 2027, max: 2090 }).map(strangeCertificate)),
+    sealedToken: fc.constantFrom('a.b.c.d.e', ''),
+    tokenExpiration: fc.constantFrom('2099-01-01T00:00:00Z', 'tomorrow'),
+  }),
+  recoveryIP: fc.constantFrom('169.254.169.254', '10.96.0.1', '127.0.0.1', '10.70.0.9', ''),
+});
+
 /** Not of the one that is offloaded: a provider may end what it runs. */
 const namespace = fc.constantFrom('default', 'kube-system', 'liqo', 'liqo-tenant-prov', 'none', 'constructor');
 const mapStatus = fc.record({
@@ -161,6 +191,7 @@ export const anyLie = fc.oneof(
   fc.record({ about: fc.constant('pod metadata' as const), body: podMetadata }),
   fc.record({ about: fc.constant('slice' as const), body: sliceStatus }),
   fc.record({ about: fc.constant('map' as const), body: mapStatus }),
+  fc.record({ about: fc.constant('renewal' as const), body: renewStatus }),
   fc.record({ about: fc.constant('event' as const), body: event }),
   fc.record({ about: fc.constant('copy of a Secret' as const), body: copy }),
   fc.record({ about: fc.constant('copy of a Service' as const), body: copyOfService }),

@@ -1,0 +1,349 @@
+/** Which requests the API server asks us about, and on which terms: one entry for each webhook. */
+import { maybePeerAccount } from '#agent/model/peer-accounts.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
+import type { ReflectedKind } from '#shared/schema/isthmus/peering-policy.ts';
+import { defaultOptionsTemplate } from '#shared/schema/liqo/vk-options-template.ts';
+
+type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
+export type FailurePolicy = 'Fail' | 'Ignore';
+
+export interface Entry {
+  readonly name: string;
+  readonly path: string;
+  readonly group: string;
+  readonly version: string;
+  readonly resources: readonly string[];
+  readonly operations: readonly Operation[];
+  /** Ignore only where the hook fills in, or refuses early, what controllers cope without. */
+  readonly failurePolicy: FailurePolicy;
+  /** Objects labelled `liqo.io/webhook-skip=true` pass. */
+  readonly skippable: boolean;
+  readonly namespaceSelector?: (systemNamespace: string) => object;
+  /** A CEL expression: we are asked only where it holds. */
+  readonly onlyIf?: string;
+  readonly sideEffects: 'None' | 'NoneOnDryRun';
+}
+
+const both: readonly Operation[] = ['CREATE', 'UPDATE'];
+const all: readonly Operation[] = ['CREATE', 'UPDATE', 'DELETE'];
+const offloading = { group: 'offloading.liqo.io', version: 'v1beta1' } as const;
+const authentication = { group: 'authentication.liqo.io', version: 'v1beta1' } as const;
+const networking = { group: 'networking.liqo.io', version: 'v1beta1' } as const;
+const usual = { operations: both, failurePolicy: 'Fail', skippable: true, sideEffects: 'None' } as const;
+
+/** Only namespaces that opted in, and never those that keep the cluster and this server alive, even if their labels opt in. */
+const offloadedNamespaces = (system: string): object => ({
+  matchExpressions: [
+    { key: label.schedulingEnabled, operator: 'In', values: ['true'] },
+    { key: label.tenantNamespace, operator: 'DoesNotExist' },
+    {
+      key: 'kubernetes.io/metadata.name',
+      operator: 'NotIn',
+      values: ['kube-system', 'kube-public', 'kube-node-lease', system],
+    },
+  ],
+});
+
+/** Where users other than administrators may write. */
+const exceptSystemNamespace = (system: string): object => ({
+  matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: [system] }],
+});
+
+/** Those that a NamespaceMap made for a consumer. */
+const guestNamespaces = (): object => ({
+  matchExpressions: [
+    { key: label.remoteClusterId, operator: 'Exists' },
+    { key: label.tenantNamespace, operator: 'DoesNotExist' },
+  ],
+});
+
+/** A user name that is a label value is noted as it is: a consumer that has written its own needs no help. The other webhook checks it. */
+const creatorIsMissing = `request.operation != "CREATE" || !has(object.metadata.labels) || !("${label.creatorUser}" in object.metadata.labels) || object.metadata.labels["${label.creatorUser}"] != request.userInfo.username`;
+
+const hasFinalizers = 'has(object.metadata.finalizers) && size(object.metadata.finalizers) > 0';
+/** Most Services of guests have nothing that the rules read: they cost no question. */
+const harmless = ['kubectl.kubernetes.io/', 'isthmus.dev/', 'liqo.io/'].map((prefix) => `k.startsWith("${prefix}")`);
+const isExposing = [
+  '(has(object.spec.externalIPs) && size(object.spec.externalIPs) > 0)',
+  '(has(object.spec.loadBalancerIP) && object.spec.loadBalancerIP != "")',
+  '(has(object.spec.loadBalancerClass) && object.spec.loadBalancerClass != "")',
+  '(has(object.spec.type) && object.spec.type == "ExternalName")',
+  `(${hasFinalizers})`,
+  `(has(object.metadata.annotations) && object.metadata.annotations.exists(k, k.contains("/") && !(${harmless.join(' || ')})))`,
+].join(' || ');
+
+/**
+ * Each has its data kept or deleted by order, so none passes unseen. Afterwards the cluster's own components, which bind claims and take them down, cost no
+ * question and need no agent.
+ */
+const claims = {
+  group: '',
+  version: 'v1',
+  resources: ['persistentvolumeclaims'],
+  skippable: false,
+  namespaceSelector: guestNamespaces,
+  onlyIf: `request.operation == "CREATE" || !request.userInfo.username.startsWith("system:") || ${maybePeerAccount}`,
+} as const;
+
+/**
+ * An installation writes the default template while no agent answers yet: Helm and Argo CD make custom resources after the Deployment. Without these two fields
+ * nothing in it can be refused.
+ */
+const canBeRefused = `object.metadata.name != "${defaultOptionsTemplate}" || has(object.spec.reflectorsConfig) || has(object.spec.extraArgs)`;
+
+export const mutating: readonly Entry[] = [
+  {
+    ...usual,
+    name: 'pod.mutate.liqo.io',
+    path: '/mutate/pod',
+    group: '',
+    version: 'v1',
+    resources: ['pods'],
+    operations: ['CREATE'],
+    skippable: false,
+    namespaceSelector: offloadedNamespaces,
+  },
+  {
+    ...usual,
+    ...offloading,
+    name: 'shadowpod.mutate.liqo.io',
+    path: '/mutate/shadowpods',
+    resources: ['shadowpods'],
+    skippable: false,
+    onlyIf: creatorIsMissing,
+  },
+  {
+    ...usual,
+    ...offloading,
+    name: 'virtualnode.mutate.liqo.io',
+    path: '/mutate/virtualnodes',
+    resources: ['virtualnodes'],
+    failurePolicy: 'Ignore',
+  },
+  { ...usual, ...claims, name: 'claim.mutate.liqo.io', path: '/mutate/claims' },
+  {
+    ...usual,
+    ...authentication,
+    name: 'tenant.mutate.liqo.io',
+    path: '/mutate/tenants',
+    resources: ['tenants'],
+    failurePolicy: 'Ignore',
+  },
+  {
+    ...usual,
+    group: 'core.liqo.io',
+    version: 'v1beta1',
+    name: 'fc.mutate.liqo.io',
+    path: '/mutate/foreign-cluster',
+    resources: ['foreignclusters'],
+    failurePolicy: 'Ignore',
+  },
+  {
+    ...usual,
+    ...networking,
+    name: 'firewallconfiguration.mutate.liqo.io',
+    path: '/mutate/firewallconfigurations',
+    resources: ['firewallconfigurations'],
+  },
+];
+
+export const validating: readonly Entry[] = [
+  {
+    ...usual,
+    ...offloading,
+    name: 'nsoff.validate.liqo.io',
+    path: '/validate/namespace-offloading',
+    resources: ['namespaceoffloadings'],
+  },
+  {
+    ...usual,
+    ...offloading,
+    name: 'shadowpod.validate.liqo.io',
+    path: '/validate/shadowpods',
+    resources: ['shadowpods'],
+    skippable: false,
+    // Admitted pods are remembered until the watch shows them.
+    sideEffects: 'NoneOnDryRun',
+  },
+  {
+    ...usual,
+    ...offloading,
+    name: 'virtualnode.validate.liqo.io',
+    path: '/validate/virtualnodes',
+    resources: ['virtualnodes'],
+    operations: ['CREATE'],
+  },
+  {
+    ...usual,
+    ...offloading,
+    name: 'vkoptionstemplate.validate.liqo.io',
+    path: '/validate/vkoptionstemplates',
+    resources: ['vkoptionstemplates'],
+    onlyIf: canBeRefused,
+  },
+  {
+    ...usual,
+    ...offloading,
+    name: 'namespacemap.validate.liqo.io',
+    path: '/validate/replicas',
+    resources: ['namespacemaps'],
+    operations: all,
+    skippable: false,
+  },
+  {
+    ...usual,
+    ...authentication,
+    name: 'renew.validate.liqo.io',
+    path: '/validate/replicas',
+    resources: ['renews'],
+    operations: all,
+    skippable: false,
+  },
+  {
+    ...usual,
+    ...authentication,
+    name: 'resourceslice.validate.liqo.io',
+    path: '/validate/resourceslices',
+    resources: ['resourceslices'],
+    operations: all,
+    skippable: false,
+  },
+  {
+    ...usual,
+    ...authentication,
+    name: 'tenant.validate.liqo.io',
+    path: '/validate/tenants',
+    resources: ['tenants'],
+    // A peering user may label its Tenant.
+    skippable: false,
+  },
+  {
+    ...usual,
+    group: '',
+    version: 'v1',
+    name: 'service.validate.liqo.io',
+    path: '/validate/services',
+    resources: ['services'],
+    skippable: false,
+    namespaceSelector: guestNamespaces,
+    onlyIf: isExposing,
+  },
+  {
+    ...usual,
+    group: 'networking.k8s.io',
+    version: 'v1',
+    name: 'ingress.validate.liqo.io',
+    path: '/validate/ingresses',
+    resources: ['ingresses'],
+    skippable: false,
+    namespaceSelector: guestNamespaces,
+  },
+  {
+    ...usual,
+    group: '',
+    version: 'v1',
+    name: 'finalizers.validate.liqo.io',
+    path: '/validate/finalizers',
+    resources: ['configmaps', 'secrets'],
+    skippable: false,
+    namespaceSelector: guestNamespaces,
+    onlyIf: hasFinalizers,
+  },
+  {
+    ...usual,
+    ...claims,
+    name: 'claim.validate.liqo.io',
+    path: '/validate/claims',
+    // Admitted claims are remembered until the watch shows them.
+    sideEffects: 'NoneOnDryRun',
+  },
+  {
+    ...usual,
+    ...offloading,
+    name: 'shadowendpointslice.validate.liqo.io',
+    path: '/validate/finalizers',
+    resources: ['shadowendpointslices'],
+    skippable: false,
+    namespaceSelector: guestNamespaces,
+    onlyIf: hasFinalizers,
+  },
+  {
+    ...usual,
+    ...networking,
+    name: 'firewallconfiguration.validate.liqo.io',
+    path: '/validate/firewallconfigurations',
+    resources: ['firewallconfigurations'],
+  },
+  {
+    ...usual,
+    ...networking,
+    name: 'routeconfiguration.validate.liqo.io',
+    path: '/validate/routeconfigurations',
+    resources: ['routeconfigurations'],
+  },
+  {
+    ...usual,
+    ...networking,
+    name: 'configuration.validate.liqo.io',
+    path: '/validate/configurations',
+    resources: ['configurations'],
+  },
+  {
+    ...usual,
+    ...networking,
+    name: 'gateway.validate.liqo.io',
+    path: '/validate/gateways',
+    resources: ['gatewayservers', 'gatewayclients'],
+  },
+  {
+    ...usual,
+    group: 'ipam.liqo.io',
+    version: 'v1alpha1',
+    name: 'network.validate.liqo.io',
+    path: '/validate/networks',
+    resources: ['networks'],
+    // Only administrators write them, an installation while no agent answers yet; IPAM refuses the same in the status.
+    failurePolicy: 'Ignore',
+  },
+  {
+    ...usual,
+    group: 'ipam.liqo.io',
+    version: 'v1alpha1',
+    name: 'ip.validate.liqo.io',
+    path: '/validate/ips',
+    resources: ['ips'],
+    // A peering user may label its IPs.
+    skippable: false,
+    namespaceSelector: exceptSystemNamespace,
+  },
+];
+
+const core = { group: '', version: 'v1' } as const;
+const reflected: Readonly<Partial<Record<ReflectedKind, { group: string; version: string; resource: string }>>> = {
+  service: { ...core, resource: 'services' },
+  endpointslice: { ...offloading, resource: 'shadowendpointslices' },
+  ingress: { group: 'networking.k8s.io', version: 'v1', resource: 'ingresses' },
+  configmap: { ...core, resource: 'configmaps' },
+  secret: { ...core, resource: 'secrets' },
+  serviceaccount: { ...core, resource: 'secrets' },
+  persistentvolumeclaim: { ...core, resource: 'persistentvolumeclaims' },
+};
+
+/** Each write of a guest would cost a call: only the kinds that some policy keeps out are asked about. */
+export const guestKinds = (refused: readonly ReflectedKind[]): Entry[] => {
+  const byResource = new Map(
+    refused.flatMap((kind) => (reflected[kind] ? [[reflected[kind].resource, reflected[kind]]] : [])),
+  );
+  return [...byResource.values()].map(({ group, version, resource }) => ({
+    ...usual,
+    name: `${resource}.reflected.validate.liqo.io`,
+    path: '/validate/reflected',
+    group,
+    version,
+    resources: [resource],
+    skippable: false,
+    namespaceSelector: guestNamespaces,
+    // Peers are plain users or accounts of theirs; the cluster's own components, which fill these namespaces as well, are neither.
+    onlyIf: `!request.userInfo.username.startsWith("system:") || ${maybePeerAccount}`,
+  }));
+};

@@ -1,0 +1,190 @@
+/**
+ * A local broker under clients that are slow or broken, for ten minutes: what it holds in descriptors and memory, and the slope of both after the deadlines of
+ * connections are over once. A client that behaves asks all the while. In the end all clients leave, and what is left is compared with the beginning.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import net from 'node:net';
+import { loadavg } from 'node:os';
+import { performance } from 'node:perf_hooks';
+import tls from 'node:tls';
+import { type LocalBroker, load, until, withBroker } from '../api/local-broker.ts';
+import { type BenchResult, thisMachine } from '../result.ts';
+import { quantile } from '../swarm/scenario.ts';
+import { slopePerMinute } from './slope.ts';
+
+/** New ones a second, of each kind. */
+const perSecond = 2;
+const politePerSecond = 5;
+const sampleMs = 5_000;
+/** Longer than any deadline of a connection (docs/broker.md), so that as many end as begin. */
+const settledAfterMs = 120_000;
+/** Seconds. */
+const shortest = 180;
+
+interface Options {
+  readonly root: string;
+  readonly seconds?: number | undefined;
+  readonly log: (line: string) => void;
+}
+
+interface Sample {
+  readonly ms: number;
+  readonly descriptors: number;
+  readonly mib: number;
+}
+
+type Client = (target: Target) => net.Socket;
+
+interface Target {
+  readonly host: string;
+  readonly port: number;
+  readonly ca: string;
+  readonly key: string;
+}
+
+const secure = ({ host, port, ca }: Target): tls.TLSSocket =>
+  tls.connect({ host, port, ca, servername: 'localhost', rejectUnauthorized: false });
+
+/** Writes a letter a second for as long as it may. */
+function trickle(socket: net.Socket, text: string): net.Socket {
+  let at = 0;
+  const timer = setInterval(() => {
+    if (socket.destroyed || at >= text.length) return clearInterval(timer);
+    socket.write(text[at] ?? '');
+    at += 1;
+  }, 1_000);
+  socket.once('close', () => clearInterval(timer));
+  return socket;
+}
+
+const leavesAfter = (socket: net.Socket, ms: number): net.Socket => {
+  const timer = setTimeout(() => socket.destroy(), ms);
+  socket.once('close', () => clearTimeout(timer));
+  return socket;
+};
+
+const head = (key: string, line: string, more = ''): string =>
+  `${line} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\n${more}\r\n`;
+
+const kinds: Readonly<Record<string, Client>> = {
+  'connects and says nothing': ({ host, port }) => net.connect(port, host),
+  'sends what is no TLS': ({ host, port }) => {
+    const socket = net.connect(port, host);
+    socket.write('GET / HTTP/1.1\r\n\r\n');
+    return socket;
+  },
+  'leaves in the middle of the TLS handshake': (target) => leavesAfter(secure(target), 3),
+  'says nothing after the TLS handshake': secure,
+  'leaves after the TLS handshake': (target) => leavesAfter(secure(target), 2_000),
+  'sends its header a letter a second': (target) =>
+    trickle(secure(target), head(target.key, 'GET /v1/clusters', `x-slow: ${'a'.repeat(4_000)}\r\n`)),
+  'sends its body a letter a second': (target) => {
+    const socket = secure(target);
+    socket.write(
+      head(target.key, 'POST /v1/join-tokens', 'content-type: application/json\r\ncontent-length: 4000\r\n'),
+    );
+    return trickle(socket, ' '.repeat(4_000));
+  },
+  'asks and never reads the answer': (target) => {
+    const socket = secure(target);
+    socket.pause();
+    socket.write(head(target.key, 'GET /v1/openapi.json').repeat(8));
+    return socket;
+  },
+  'waits for news and leaves': (target) => {
+    const socket = secure(target);
+    socket.write(head(target.key, 'GET /v1/events?subject=none&wait=20'));
+    return leavesAfter(socket, 1_000);
+  },
+  'asks for a WebSocket without a signature': (target) => {
+    const socket = secure(target);
+    const upgrade =
+      'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n';
+    socket.write(head(target.key, 'GET /v1/agent/notify', upgrade));
+    return socket;
+  },
+};
+
+export function run({ root, seconds = 600, log }: Options): Promise<BenchResult> {
+  if (seconds < shortest) throw new Error(`--seconds is ${seconds}; a slope needs ${shortest} or more`);
+  return withBroker(root, 16, async (broker) => {
+    const { hostname, port } = new URL(broker.url);
+    const target: Target = { host: hostname, port: Number(port), ca: broker.ca, key: await tenantKey(broker) };
+    const polite = (forSeconds: number) =>
+      load((call) => broker.ask(broker.key, call), {
+        rate: politePerSecond,
+        seconds: forSeconds,
+        question: () => ({ method: 'GET', at: '/v1/clusters' }),
+      });
+    await polite(10);
+    const before = sampleOf(broker.pid, 0);
+    const open = new Set<net.Socket>();
+    const samples: Sample[] = [];
+    const startedAt = performance.now();
+    const endsAt = startedAt + seconds * 1_000;
+    let started = 0;
+    const asking = polite(seconds);
+    let nextSampleAt = startedAt;
+    for (let tick = 0; performance.now() < endsAt; tick += 1) {
+      for (const client of Object.values(kinds)) {
+        for (let i = 0; i < perSecond; i += 1) {
+          const socket = client(target);
+          started += 1;
+          open.add(socket);
+          // A broken connection is what the bench is about.
+          socket.on('error', () => undefined);
+          socket.once('close', () => open.delete(socket));
+        }
+      }
+      if (performance.now() >= nextSampleAt) {
+        nextSampleAt += sampleMs;
+        const sample = sampleOf(broker.pid, performance.now() - startedAt);
+        samples.push(sample);
+        if (samples.length % 12 === 0)
+          log(`${(sample.ms / 1_000).toFixed(0)} s: ${sample.descriptors} descriptors, ${sample.mib.toFixed(0)} MiB`);
+      }
+      await until(startedAt + (tick + 1) * 1_000);
+    }
+    const answers = await asking;
+    const settled = samples.filter(({ ms }) => ms >= settledAfterMs);
+    const slope = (of: (sample: Sample) => number) => slopePerMinute(settled.map((sample) => [sample.ms, of(sample)]));
+    log(`${started} clients came, ${open.size} are still connected; all leave`);
+    for (const socket of open) socket.destroy();
+    await until(performance.now() + 15_000);
+    const after = sampleOf(broker.pid, performance.now() - startedAt);
+    const descriptorsPerMinute = slope(({ descriptors }) => descriptors);
+    return {
+      name: 'slow-clients',
+      unit: 'descriptors a minute that a local broker gains while slow and broken clients come and go (0 is the aim)',
+      value: descriptorsPerMinute,
+      samples: [descriptorsPerMinute],
+      phases: {
+        'MiB resident gained a minute': slope(({ mib }) => mib),
+        'descriptors at the beginning': before.descriptors,
+        'descriptors at most': Math.max(...samples.map(({ descriptors }) => descriptors)),
+        'descriptors after all have left': after.descriptors,
+        'MiB at the beginning': before.mib,
+        'MiB after all have left': after.mib,
+        'clients that came': started,
+        'requests of the client that behaves': answers.times.length,
+        'of these failed': answers.failed.length,
+        'P99 of these, ms': quantile(answers.times, 0.99),
+        seconds,
+      },
+      raw: { samples, failed: answers.failed.slice(0, 20), load: loadavg(), perSecond, kinds: Object.keys(kinds) },
+      machine: thisMachine(root),
+    };
+  });
+}
+
+async function tenantKey({ ask, operatorKey }: LocalBroker): Promise<string> {
+  const body = { name: 'slow', limits: { requestsPerMinute: 1_000_000 } };
+  const { status, body: answer } = await ask(operatorKey, { method: 'POST', at: '/v1/tenants', body });
+  if (status !== 201) throw new Error(`making a tenant: ${status} ${JSON.stringify(answer)}`);
+  return answer.firstKey.secret;
+}
+
+function sampleOf(pid: number, ms: number): Sample {
+  const [, resident = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return { ms, descriptors: readdirSync(`/proc/${pid}/fd`).length, mib: Number(resident) / 1_024 };
+}
