@@ -133,7 +133,8 @@ export function fromGatewayResult(result: APIGatewayProxyResultV2 | undefined): 
 export async function readBody(message: IncomingMessage, limit: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of message as AsyncIterable<Buffer>) {
+  // The rest is left to be read: destroying the message would end the connection before its answer.
+  for await (const chunk of message.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     length += chunk.length;
     if (length > limit) return undefined;
     chunks.push(chunk);

@@ -142,6 +142,27 @@ describe('a request that is broken gets its own answer', () => {
     expect([answer.status, codeIn(answer.text)]).toEqual([status, code]);
   });
 
+  test('a body that goes on after its refusal is read to its end, so that the answer arrives', async () => {
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    const [size, part] = [20_000_000, Buffer.alloc(7_000_000, 0x20)];
+    const head = `POST /v1/keys HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-length: ${size}\r\n\r\n`;
+    let text = '';
+    const told = new Promise<void>((resolve, reject) => {
+      socket.on('error', reject);
+      socket.on('data', (chunk) => {
+        text += chunk.toString('latin1');
+        if (text.includes('too_large')) resolve();
+      });
+    });
+    socket.write(head);
+    socket.write(part);
+    await told;
+    const closed = new Promise<boolean>((resolve, reject) => socket.on('close', resolve).on('error', reject));
+    socket.write(part);
+    socket.write(Buffer.alloc(size - 2 * part.length, 0x20));
+    expect([await closed, /^HTTP\/1\.1 (\d{3})/.exec(text)?.[1]]).toEqual([false, '413']);
+  });
+
   test.each([
     'GET / HTTP/9\r\n\r\n',
     'nonsense\r\n\r\n',

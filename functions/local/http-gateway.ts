@@ -99,6 +99,8 @@ function mustHaveOneHost({ rawHeaders }: IncomingMessage): void {
 
 /** For the client to read what it was told. */
 const lingerMs = 2_000;
+/** For the client to send the rest of a body that was refused. */
+const restMs = 10_000;
 
 /** What node:http itself refuses: headers beyond 16 KiB, and what is no HTTP. Nothing of it is logged or repeated. */
 export function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Duplex): void {
@@ -130,5 +132,18 @@ export function sendResult(response: ServerResponse, message: IncomingMessage, r
     ...(!empty && { 'content-length': body.length }),
     ...(unread && { connection: 'close' }),
   });
-  response.end(empty || message.method === 'HEAD' ? undefined : body);
+  const payload = empty || message.method === 'HEAD' ? '' : body;
+  if (!unread) {
+    response.end(payload);
+    return;
+  }
+  // A socket that is closed with unread bytes resets the connection, and a client that still writes may never read its answer.
+  response.flushHeaders();
+  if (payload.length > 0) response.write(payload);
+  const end = (): void => {
+    clearTimeout(deadline);
+    response.end();
+  };
+  const deadline = setTimeout(end, restMs).unref();
+  message.once('end', end).once('close', end).resume();
 }
