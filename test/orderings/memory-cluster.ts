@@ -23,6 +23,8 @@ export class MemoryCluster {
   #serial = 0;
   /** Nothing comes or goes between this cluster and its peers. */
   isCut = false;
+  /** Watches of peers come late, while their requests are answered. */
+  isUnheard = false;
   /** Told after every write: `after` is undefined when the object is gone. */
   onWrite: (before: KubeObject, after: KubeObject | undefined) => void = () => undefined;
 
@@ -50,7 +52,7 @@ export class MemoryCluster {
 
   #behind(): LaggingCache[] {
     return [...this.#watching].flatMap(([cache, side]) =>
-      cache.hasNews && !(side === 'peer' && this.isCut) ? [cache] : [],
+      cache.hasNews && !(side === 'peer' && (this.isCut || this.isUnheard)) ? [cache] : [],
     );
   }
 

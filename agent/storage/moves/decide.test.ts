@@ -129,6 +129,33 @@ test('a claim that is not bound to its new volume is let go after 10 minutes whe
   expect(phaseOf(decide(facts('Switching', 60, { ...unbound, isDeleted: true })))).toBe('Keeping');
 });
 
+describe('a claim that the switch made a minute ago, after an hour of waiting for pods to end,', () => {
+  test('is bound and its volume gets its policy back before the VolumeMove, which was deleted, goes', () => {
+    const of = (phase: string, minutes = 1) => ({
+      claim: claim('n', 'b', { creationTimestamp: since(minutes) }),
+      to: volume('b', { uid: phase === 'Bound' ? 'n' : '', phase, noted: 'Delete' }),
+      real: claim('r', 'disk', {
+        annotations: { [storageAnnotation.claim]: 'shop/data', [storageAnnotation.claimUid]: 'n' },
+      }),
+      isDeleted: true,
+    });
+    expect(phaseOf(decide(facts('Switching', 60, of('Released'))))).toBe('wait');
+    expect(decide(facts('Switching', 60, of('Bound')))).toMatchObject({
+      do: 'patchVolume',
+      patch: { spec: { persistentVolumeReclaimPolicy: 'Delete' } },
+    });
+    expect(phaseOf(decide(facts('Switching', 60, of('Released', 11))))).toBe('Keeping');
+  });
+
+  test('waits for the cluster of its volume to say that it has it', () => {
+    const made = claim('n', 'b', { creationTimestamp: since(1) });
+    const to = volume('b', { uid: 'n', phase: 'Bound' });
+    expect(decide(facts('Switching', 60, { claim: made, to }))).toMatchObject({
+      on: 'cluster genoa to say that it has the volume',
+    });
+  });
+});
+
 describe('the end of a move waits 10 minutes for data to go, which then goes when its cluster answers', () => {
   const given = volume('a', { policy: 'Delete' });
   const going = volume('a', { noted: 'Delete' });

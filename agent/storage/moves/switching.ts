@@ -31,7 +31,7 @@ import {
 /** How long each step of the switch, and of the end of a move, waits for the other side. */
 const patienceMs = 10 * 60_000;
 const isDeleted = ({ move }: Facts): boolean => move.metadata.deletionTimestamp !== undefined;
-const isLate = (facts: Facts): boolean => sinceMs(facts) > patienceMs;
+const isLate = (facts: Facts, from?: string): boolean => sinceMs(facts, from) > patienceMs;
 
 export function switching(facts: Facts): Step {
   const { claim, to, move } = facts;
@@ -113,12 +113,14 @@ function arriving(facts: Facts): Step {
   const { claim, to, real, move } = facts;
   const status = statusOf(facts);
   if (claim === undefined || to === undefined) return wait('');
-  const { uid = '', namespace = '', name } = claim.metadata;
+  const { uid = '', namespace = '', name, creationTimestamp } = claim.metadata;
+  // What came before the claim was made took its own time.
+  const late = isLate(facts) && isLate(facts, creationTimestamp);
   if (claim.spec?.volumeName !== to.metadata.name || claim.status?.phase !== 'Bound' || to.spec?.claimRef?.uid !== uid)
-    return isDeleted(facts) && isLate(facts)
+    return isDeleted(facts) && late
       ? ended(facts)
       : wait(`claim ${name} to be bound to volume ${to.metadata.name}; to give that up, delete this VolumeMove`);
-  if (real === undefined && !isLate(facts)) return wait(`cluster ${status.to?.at} to say that it has the volume`);
+  if (real === undefined && !late) return wait(`cluster ${status.to?.at} to say that it has the volume`);
   const home = homeClaimOf(real?.metadata.annotations);
   if (real !== undefined && (home?.uid !== uid || home.name !== name || home.namespace !== namespace))
     return {

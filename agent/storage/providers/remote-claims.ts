@@ -77,11 +77,17 @@ export class RemoteClaims {
     this.#hear?.moved();
   }
 
-  /** What is not in the cache is asked for. */
-  async find(local: string, ref: ObjectRef, signal: AbortSignal): Promise<PersistentVolumeClaim | undefined> {
+  /** From the cache when it is there for one of these claims of ours, by UID; else as the API server has it: the cache may lag behind our own patch. */
+  async find(
+    local: string,
+    ref: ObjectRef,
+    claimUids: readonly string[],
+    signal: AbortSignal,
+  ): Promise<PersistentVolumeClaim | undefined> {
     const followed = this.#caches.of(local);
     const known = followed?.remote === ref.namespace ? followed?.claims.get(ref) : undefined;
-    return known ?? (await this.api.get(persistentVolumeClaims, ref, signal));
+    const home = homeClaimOf(known?.metadata.annotations);
+    return home && claimUids.includes(home.uid) ? known : this.api.get(persistentVolumeClaims, ref, signal);
   }
 
   /** As far as they are watched: those for this claim, `namespace/name`, of ours. */

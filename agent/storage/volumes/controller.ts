@@ -112,12 +112,8 @@ export function createVolumeController(deps: VolumeDeps): Controller {
   }
 
   /** UIDs that the real claim may name: while a volume goes from one claim to another, that of the earlier one, too. */
-  const whomFor = ({ metadata, spec }: PersistentVolume): readonly (string | undefined)[] => [
-    spec?.claimRef?.uid,
-    ...(metadata.annotations?.[storageAnnotation.realClaimUid]
-      ? [metadata.annotations[storageAnnotation.realClaimUid]]
-      : []),
-  ];
+  const whomFor = ({ metadata, spec }: PersistentVolume): readonly string[] =>
+    [spec?.claimRef?.uid, metadata.annotations?.[storageAnnotation.realClaimUid]].filter((uid) => uid !== undefined);
 
   async function realHere(name: string, signal: AbortSignal): Promise<RealClaim> {
     const ref = { namespace: storageNamespace, name: claimUidOf(name) };
@@ -128,7 +124,7 @@ export function createVolumeController(deps: VolumeDeps): Controller {
   async function realAt(
     { provider, namespace, name }: RemoteClaim,
     local: string,
-    whom: readonly (string | undefined)[],
+    whom: readonly string[],
     signal: AbortSignal,
   ): Promise<RealClaim> {
     const over = endOf(provider);
@@ -144,9 +140,9 @@ export function createVolumeController(deps: VolumeDeps): Controller {
         kept: true,
       };
     peer.watch(local, namespace);
-    const object = await peer.find(local, { namespace, name }, signal);
+    const object = await peer.find(local, { namespace, name }, whom, signal);
     const home = homeClaimOf(object?.metadata.annotations);
-    if (object && whom.includes(home?.uid)) return { kind: 'there', object };
+    if (object && home && whom.includes(home.uid)) return { kind: 'there', object };
     return { kind: 'gone', why: object ? 'another claim has its name' : `cluster ${provider} does not have it` };
   }
 

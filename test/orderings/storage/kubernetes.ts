@@ -73,7 +73,9 @@ export class Kubernetes {
         guests && claim.metadata.namespace === guests.namespace
           ? jsonPatched(claim, guestClaimPatch(claim as Claim, guests.consumer) as never)
           : claim;
-      return { ...protectedBy(claimProtection)(marked), status: { phase: 'Pending' } } as never;
+      const made = protectedBy(claimProtection)(marked);
+      const creationTimestamp = new Date(clock.now()).toISOString();
+      return { ...made, metadata: { ...made.metadata, creationTimestamp }, status: { phase: 'Pending' } } as never;
     });
     this.store.admit(
       persistentVolumes.kind,

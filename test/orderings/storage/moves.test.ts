@@ -94,6 +94,21 @@ describe('a policy Retain that an administrator gives the volume while it is cop
   });
 });
 
+test('an undo without a copy leaves nothing at the provider whose watch has not shown the switch there yet', async () => {
+  const turns: readonly Turn[] = [['genoa'], ['order', 'undo-discard-new-writes']];
+  const script = await runScript(turns, false, (world) => {
+    const app = world.apps.get('a');
+    const genoa = world.providers.get('genoa');
+    if (app && genoa && world.move(app)?.status?.phase === 'Switching') genoa.store.isUnheard = true;
+  });
+  expect(script.faults).toEqual([]);
+  expect([phaseOf(script), isAt(script), script.world.providers.get('genoa')?.disks.size]).toEqual([
+    'Undone',
+    'milan',
+    0,
+  ]);
+});
+
 test('B130 a move whose copy fails again and again ends, and the application goes on with all its lines where it was', async () => {
   const script = await runScript([['genoa']], false, (world) => world.breakOff());
   expect(script.faults).toEqual([]);

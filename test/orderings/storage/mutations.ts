@@ -13,6 +13,7 @@ const switching = 'agent/storage/moves/switching.ts';
 const progress = 'agent/storage/moves/progress.ts';
 const observe = 'agent/storage/moves/observe.ts';
 const volumes = 'agent/storage/volumes/decide.ts';
+const remoteClaims = 'agent/storage/providers/remote-claims.ts';
 
 export const mutations: readonly Mutation[] = [
   {
@@ -190,6 +191,20 @@ export const mutations: readonly Mutation[] = [
     file: volumes,
     find: "if (finalizers?.includes(guestVolume.finalizer)) return [...policy(observed), { do: 'erase', claim: object }];",
     put: 'if (finalizers?.includes(guestVolume.finalizer)) return ending(observed);',
+  },
+  {
+    without: 'the question to the provider whose watch shows the real claim as that of another claim',
+    file: remoteClaims,
+    find: 'return home && claimUids.includes(home.uid) ? known : this',
+    put: 'return home ? known : this',
+    isSubtle: true,
+  },
+  {
+    without: 'the 10 minutes that a claim has which was made late in the switch',
+    file: switching,
+    find: 'const late = isLate(facts) && isLate(facts, creationTimestamp);',
+    put: 'const late = isLate(facts);',
+    isSubtle: true,
   },
   {
     without: 'the gate on pods of a claim that moves',
