@@ -16,10 +16,10 @@ import { slopePerMinute } from './slope.ts';
 const perSecond = 2;
 const politePerSecond = 5;
 const sampleMs = 5_000;
-/** Longer than any deadline of a connection (docs/broker.md), so that as many end as begin. */
-const settledAfterMs = 120_000;
+/** Longer than any deadline of a connection (docs/broker.md; a body has 300 s), so that as many end as begin. */
+const settledAfterMs = 330_000;
 /** Seconds. */
-const shortest = 180;
+const shortest = 450;
 
 interface Options {
   readonly root: string;

@@ -21,11 +21,11 @@ let server: Server;
 let clients: Socket[];
 /** Of the server, below TLS. */
 let accepted: Socket[];
-async function serve(options: TlsServerOptions): Promise<void> {
+async function serve(options: TlsServerOptions, answer: string | Buffer = 'served'): Promise<void> {
   server = createTlsServer(options);
   server.setSecureContext({ cert: tls.certPem, key: tls.keyPem });
   server.on('connection', (socket: Socket) => accepted.push(socket));
-  server.on('request', (_request, response) => response.end('served'));
+  server.on('request', (_request, response) => response.end(answer));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 }
 beforeEach(() => {
@@ -105,6 +105,20 @@ describe('a connection that never becomes a request gives its descriptor back', 
       if (i % 2 === 0) socket.end();
     }
     await allFreed(10);
+  });
+
+  test('when the client asks and does not read the answer', async () => {
+    // More than all buffers between the two take.
+    await serve({ ...hasty, handshakeMs: patientMs }, Buffer.alloc(32 << 20));
+    for (let i = 0; i < 3; i += 1) {
+      const inner = await client();
+      const socket = tlsConnect({ socket: inner, ca: tls.caPem, checkServerIdentity: () => undefined });
+      socket.on('error', () => undefined);
+      await new Promise((resolve) => socket.once('secureConnect', resolve));
+      socket.pause();
+      socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    }
+    await allFreed(3);
   });
 
   test('beyond the limit of its address, at once, while the others stay', async () => {

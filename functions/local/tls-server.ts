@@ -17,7 +17,7 @@ const maxFromOneAddress = 5_000;
 export interface TlsServerOptions {
   /** Milliseconds; 10,000 unless told. */
   readonly handshakeMs?: number;
-  /** Milliseconds without a request; 75,000 unless told. */
+  /** Milliseconds without a request, or in which nothing of an answer is taken; 75,000 unless told. */
   readonly silentMs?: number;
   readonly maxConnections?: number;
   readonly maxFromOneAddress?: number;
@@ -30,6 +30,8 @@ export function createTlsServer(options: TlsServerOptions = {}): Server {
   const server = createServer({ handshakeTimeout: options.handshakeMs ?? handshakeMs });
   // Idle connections outlive the pauses of agents, so that a request never meets a connection that is just being closed.
   server.keepAliveTimeout = options.silentMs ?? silentMs;
+  // An answer that its client does not read stays in memory with its connection. Longer than any wait for news; an upgraded connection has a deadline of its own.
+  server.timeout = options.silentMs ?? silentMs;
   // node:http times requests that began; one that never begins is ours to end.
   endSilent(server, options.silentMs ?? silentMs);
   limitConnections(server, options);
