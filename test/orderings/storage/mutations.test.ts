@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { casesOf } from '#test/harness/cases.ts';
+import { disturbed } from './disturbed.ts';
 import { loadMutant, type Mutant } from './mutant.ts';
 import { mutations } from './mutations.ts';
 import type { Turn } from './scripted.ts';
@@ -19,6 +20,10 @@ const quick = numbered.filter(({ isSubtle }) => !isSubtle);
 async function firstFault({ runHistory, runScript }: Mutant): Promise<string> {
   for (const turns of scripts) {
     const { faults } = await runScript(turns, false);
+    if (faults[0] !== undefined) return faults[0];
+  }
+  for (const { turns, disturbance } of disturbed) {
+    const { faults } = await runScript(turns, false, disturbance());
     if (faults[0] !== undefined) return faults[0];
   }
   for (let seed = 1; seed <= histories; seed++) {

@@ -144,7 +144,6 @@ export const mutations: readonly Mutation[] = [
     file: switching,
     find: 'const restored = from && restorePolicy(from);',
     put: 'const restored = undefined as Step | undefined;',
-    isSubtle: true,
   },
   {
     without: 'the policy Retain of the volume that was left, when an undo is given up',
@@ -197,14 +196,12 @@ export const mutations: readonly Mutation[] = [
     file: remoteClaims,
     find: 'return home && claimUids.includes(home.uid) ? known : this',
     put: 'return home ? known : this',
-    isSubtle: true,
   },
   {
     without: 'the 10 minutes that a claim has which was made late in the switch',
     file: switching,
     find: 'const late = isLate(facts) && isLate(facts, creationTimestamp);',
     put: 'const late = isLate(facts);',
-    isSubtle: true,
   },
   {
     without: 'the gate on pods of a claim that moves',
