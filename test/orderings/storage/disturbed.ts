@@ -1,6 +1,7 @@
 /** Moves during which something happens at one certain moment, which histories seldom draw. */
 import { persistentVolumes } from '#shared/domain/core-kinds.ts';
 import { storageAnnotation } from '#shared/domain/storage-keys.ts';
+import type { App } from './played.ts';
 import type { Turn } from './scripted.ts';
 import type { StorageWorld } from './world.ts';
 
@@ -42,8 +43,8 @@ function longSwitch(): (world: StorageWorld) => void {
   };
 }
 
-/** The claim grows in the moment in which the switch has retained its volume. */
-function lateGrowth(): (world: StorageWorld) => void {
+/** In the moment in which the switch has retained the volume of the claim, which is not deleted yet. */
+const asSwitchBegins = (act: (world: StorageWorld, app: App) => void) => (): ((world: StorageWorld) => void) => {
   let isWatched = false;
   return (world) => {
     const { store } = world.home;
@@ -51,16 +52,25 @@ function lateGrowth(): (world: StorageWorld) => void {
     if (isWatched || !app) return;
     isWatched = true;
     const before = store.onWrite;
-    let hasGrown = false;
+    let isDone = false;
     store.onWrite = (old, now) => {
       before(old, now);
       const isRetained = now?.metadata.annotations?.[storageAnnotation.policyAfterMove] !== undefined;
-      if (hasGrown || now?.kind !== persistentVolumes.kind || !isRetained) return;
-      hasGrown = true;
-      world.resize(app, '2Gi');
+      if (isDone || now?.kind !== persistentVolumes.kind || !isRetained) return;
+      isDone = true;
+      act(world, app);
     };
   };
-}
+};
+
+const grows = asSwitchBegins((world, app) => world.resize(app, '2Gi'));
+
+/** By a webhook whose cache lags; the pod writes before the claim is deleted. */
+const latePod = asSwitchBegins((world, app) => {
+  world.isBlind = true;
+  world.restart(app);
+  for (let round = 0; round < 3; round++) world.play(1);
+});
 
 export const disturbed: readonly Disturbed[] = [
   {
@@ -82,9 +92,17 @@ export const disturbed: readonly Disturbed[] = [
   {
     what: 'a claim that grows when the switch has begun',
     turns: [['genoa']],
-    disturbance: lateGrowth,
+    disturbance: grows,
     phase: 'Aborted',
     at: 'milan',
     disks: { milan: 1, genoa: 0 },
+  },
+  {
+    what: 'a pod that is admitted past the gate and writes when the switch has begun',
+    turns: [['genoa']],
+    disturbance: latePod,
+    phase: 'Undoable',
+    at: 'genoa',
+    disks: { milan: 1, genoa: 1 },
   },
 ];

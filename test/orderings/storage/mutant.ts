@@ -13,7 +13,8 @@ export interface Mutant {
   readonly runScript: typeof runScript;
 }
 
-function mutated({ file, find, put }: Mutation): string {
+/** The whole file with the mistake in it. */
+export function mutated({ file, find, put }: Mutation): string {
   const source = readFileSync(path.join(repositoryRoot, file), 'utf8');
   if (source.split(find).length !== 2) throw new Error(`${file} does not have this once: ${find}`);
   return source.replace(find, () => put);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { casesOf } from '#test/harness/cases.ts';
 import { disturbed } from './disturbed.ts';
-import { loadMutant, type Mutant } from './mutant.ts';
+import { loadMutant, type Mutant, mutated } from './mutant.ts';
 import { mutations } from './mutations.ts';
 import type { Turn } from './scripted.ts';
 
@@ -32,6 +32,10 @@ async function firstFault({ runHistory, runScript }: Mutant): Promise<string> {
   }
   return 'nothing is found';
 }
+
+test.each(numbered)('the code that is without $without differs from the product in one place', (mutation) => {
+  expect(mutated(mutation)).toContain(mutation.put);
+});
 
 describe('histories and scripts of moves find the product', () => {
   test.each(casesOf(numbered, quick))(

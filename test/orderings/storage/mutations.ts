@@ -4,7 +4,7 @@ export interface Mutation {
   readonly file: string;
   readonly find: string;
   readonly put: string;
-  /** Only some histories find it. */
+  /** Only some histories find it, or a script that waits long. */
   readonly isSubtle?: true;
 }
 
@@ -103,8 +103,8 @@ export const mutations: readonly Mutation[] = [
   {
     without: 'the new owner on the real claim',
     file: switching,
-    find: 'if (home?.uid !== uid || home.name !== name || home.namespace !== namespace)',
-    put: 'if (home === undefined)',
+    find: '(home?.uid !== uid || home.name !== name || home.namespace !== namespace)',
+    put: 'home === undefined',
     isSubtle: true,
   },
   {
@@ -121,10 +121,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     without: 'the release of pods that wait',
-    file: switching,
-    find: 'const next = release(facts) ?? clear(facts);',
-    put: 'const next = clear(facts);',
-    isSubtle: true,
+    file: progress,
+    find: "return pod ? { do: 'ungate', pod } : undefined;",
+    put: 'return undefined;',
   },
   {
     without: 'the removal of keys and Service',
