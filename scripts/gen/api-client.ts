@@ -6,6 +6,7 @@ import { openApiDocument } from '#functions/openapi.ts';
 import { httpFunctions } from '#functions/routes.ts';
 import * as across from '#shared/schema/api/cross-tenant.ts';
 import * as eventTargets from '#shared/schema/api/event-targets.ts';
+import * as network from '#shared/schema/api/network.ts';
 import * as resources from '#shared/schema/api/resources.ts';
 import * as tenancy from '#shared/schema/api/tenancy.ts';
 import * as webhooks from '#shared/schema/api/webhooks.ts';
@@ -168,7 +169,14 @@ ${methods}
 `);
 }
 
-const modules = { resources, 'cross-tenant': across, tenancy, webhooks, 'event-targets': eventTargets } as const;
+const modules = {
+  resources,
+  'cross-tenant': across,
+  tenancy,
+  webhooks,
+  'event-targets': eventTargets,
+  network,
+} as const;
 
 const identifierOf = (file: string): string => file.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 

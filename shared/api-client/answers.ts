@@ -1,6 +1,7 @@
 /** The schema of each operation's answer: written by `npm run gen` from the routes. */
 import * as crossTenant from '#shared/schema/api/cross-tenant.ts';
 import * as eventTargets from '#shared/schema/api/event-targets.ts';
+import * as network from '#shared/schema/api/network.ts';
 import * as resources from '#shared/schema/api/resources.ts';
 import * as tenancy from '#shared/schema/api/tenancy.ts';
 import * as webhooks from '#shared/schema/api/webhooks.ts';
@@ -16,6 +17,7 @@ export const answers = {
   getPeering: resources.Peering.optional(),
   changePeering: resources.Peering,
   deletePeering: resources.Peering,
+  getPeeringSamples: network.PeeringSeries,
   createApprovalRule: crossTenant.ApprovalRule,
   listApprovalRules: crossTenant.ApprovalRulePage,
   deleteApprovalRule: crossTenant.ApprovalRule,
