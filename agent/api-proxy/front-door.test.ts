@@ -304,17 +304,20 @@ test.each([
   expect(behind.asked).toEqual([]);
 });
 
-test.each(['GET', 'DELETE', 'OPTIONS'])('the body of a %s whose length is not to be passed on stays its body', async (method) => {
-  const { door, behind } = await startDoor();
-  const body = 'GET /inside HTTP/1.1\r\nHost: a\r\n\r\n';
-  const head = `${method} /x HTTP/1.1\r\nHost: a\r\nConnection: close, content-length\r\nContent-Length: ${body.length}`;
-  expect(await raw(door.port, `${head}\r\n\r\n${body}`)).toMatch(/ 200 /);
-  await call(door.port, '/next');
-  expect(behind.asked.map(({ url, body: got }) => [url, got])).toEqual([
-    ['/x', body],
-    ['/next', ''],
-  ]);
-});
+test.each(['GET', 'DELETE', 'OPTIONS'])(
+  'the body of a %s whose length is not to be passed on stays its body',
+  async (method) => {
+    const { door, behind } = await startDoor();
+    const body = 'GET /inside HTTP/1.1\r\nHost: a\r\n\r\n';
+    const head = `${method} /x HTTP/1.1\r\nHost: a\r\nConnection: close, content-length\r\nContent-Length: ${body.length}`;
+    expect(await raw(door.port, `${head}\r\n\r\n${body}`)).toMatch(/ 200 /);
+    await call(door.port, '/next');
+    expect(behind.asked.map(({ url, body: got }) => [url, got])).toEqual([
+      ['/x', body],
+      ['/next', ''],
+    ]);
+  },
+);
 
 test('of every mixture of headers the API server sees one credential: the token of its account', async () => {
   const { door, behind } = await startDoor();

@@ -225,7 +225,8 @@ async function refuse(answer: IncomingMessage, client: Socketed): Promise<void> 
   for await (const piece of answer) {
     pieces.push(piece as Buffer);
     bytes += (piece as Buffer).length;
-    if (bytes > longestRefusalBytes) throw new Error(`no upgrade, but an answer of more than ${longestRefusalBytes} bytes`);
+    if (bytes > longestRefusalBytes)
+      throw new Error(`no upgrade, but an answer of more than ${longestRefusalBytes} bytes`);
   }
   const { statusCode: status = 502, statusMessage: reason = '', headers } = answer;
   lastWord(client, { status, reason, type: headers['content-type'] ?? 'text/plain', body: Buffer.concat(pieces) });

@@ -113,7 +113,11 @@ describe('a cluster that does not answer', () => {
     const later = facts('Undoable', 100_000, { claim: claim('n', 'b'), from, to, status: step.status });
     expect(phaseOf(decide(later))).toBe('wait');
     const confirmed = { ...later, move: { ...later.move, spec: { ...later.move.spec, order: 'confirm' as const } } };
-    expect(phaseOf(decide({ ...confirmed, move: { ...confirmed.move, metadata: { ...later.move.metadata, generation: 2 } } }))).toBe('Discarding');
+    expect(
+      phaseOf(
+        decide({ ...confirmed, move: { ...confirmed.move, metadata: { ...later.move.metadata, generation: 2 } } }),
+      ),
+    ).toBe('Discarding');
   });
 
   test('while it is copied ends the move after 10 minutes', () => {
