@@ -93,16 +93,22 @@ const rules: readonly {
   { of: /^api-tenant-(change|get)$/, reads: ['tenant', 'counts'], writes: ['tenant'] },
   { of: /^api-tenant-request-deletion$/, reads: ['tenant', 'peerings'], writes: ['tenant'] },
   { of: /^api-tenant-export$/, reads: ['allOfATenant'] },
-  { of: /^api-tenant-confirm-deletion$/, reads: ['allOfATenant', 'tenants'] },
+  // The last step of a deletion is made at once where no peering has to end first.
+  {
+    of: /^api-tenant(-confirm-deletion|s-delete)$/,
+    reads: ['allOfATenant', 'tenants', 'coordination', 'publishing', 'dueDeliveries'],
+  },
   { of: /^api-tenants-/, reads: ['tenants', 'keys'] },
-  { of: /^api-tenants-delete$/, reads: ['coordination'] },
-  { of: /^channel-agent-enroll$/, reads: ['joinTokens', 'clusters'] },
+  { of: /^channel-agent-enroll$/, reads: ['joinTokens', 'clusters', 'coordination'] },
   // What is missing is decided when an agent asks.
   { of: /^channel-agent-desired$/, reads: ['coordination'], writes: ['coordination', 'changes'] },
   { of: /^channel-agent-observed$/, reads: ['coordination'] },
-  { of: /^channel-connect$/, reads: ['agent', 'connections'], writes: ['heard', 'connections'] },
-  { of: /^channel-message$/, reads: ['agent', 'connections'], writes: ['heard'] },
-  { of: /^channel-disconnect$/, reads: ['agent', 'connections'], writes: ['heard', 'connections'] },
+  {
+    // The peerings of an agent that is gone, or back from silence, are looked at.
+    of: /^channel-(connect|message|disconnect)$/,
+    reads: ['agent', 'connections', 'coordination'],
+    writes: ['heard', 'connections', 'coordination', 'changes'],
+  },
   { of: /^events-peerings$/, reads: ['coordination', 'inbox'], writes: ['coordination', 'inbox', 'changes'] },
   { of: /^events-cluster-left$/, reads: ['connections'], writes: ['connections'] },
   {

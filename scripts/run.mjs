@@ -31,10 +31,38 @@ const always = ['package.json', 'package-lock.json', 'tsconfig.base.json', 'scri
 const main = 'main.mjs';
 const folderOf = (hash) => path.join(dir, `${name}-${hash}`);
 
+const holdPrefix = 'used-by.';
+
+/** Until this process ends: it may load a part of the folder hours after its start. Throws when there is no such folder. */
+function hold(folder) {
+  const mark = path.join(folder, `${holdPrefix}${process.pid}`);
+  try {
+    writeFileSync(mark, '');
+  } catch (error) {
+    if (error.code === 'ENOENT') throw error;
+    // A checkout that this user may only read.
+    return;
+  }
+  process.on('exit', () => rmSync(mark, { force: true }));
+}
+
+function isAlive(pid) {
+  try {
+    return process.kill(Number(pid), 0);
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+const isHeld = (folder) =>
+  readdirSync(folder).some((each) => each.startsWith(holdPrefix) && isAlive(each.slice(holdPrefix.length)));
+
 function cached() {
   try {
-    const file = path.join(folderOf(hashOf(JSON.parse(readFileSync(inputsFile, 'utf8')))), main);
+    const folder = folderOf(hashOf(JSON.parse(readFileSync(inputsFile, 'utf8'))));
+    const file = path.join(folder, main);
     statSync(file);
+    hold(folder);
     return file;
   } catch {
     return undefined;
@@ -42,6 +70,8 @@ function cached() {
 }
 
 const own = path.join(dir, `${name}.${process.pid}`);
+const halfWritten = new RegExp(`^${name}\\.(?:inputs\\.json\\.)?(\\d+)$`);
+const whole = new RegExp(`^${name}-[0-9a-f]{24}$`);
 
 /** Whole or not at all: others may start the same entry at this moment. */
 function writeInputs(inputs) {
@@ -92,19 +122,24 @@ async function bundle() {
   }
   const folder = folderOf(hashOf(inputs));
   moveTo(folder);
+  hold(folder);
   writeInputs(inputs);
   forget(folder);
   return path.join(folder, main);
 }
 
-/** Earlier bundles of this entry; what was made within the hour may be just about to be loaded. */
+/** Earlier bundles of this entry that no process uses, and what killed processes left half. What was made within the hour may be just about to be loaded. */
 function forget(kept) {
   for (const each of readdirSync(dir)) {
     const folder = path.join(dir, each);
-    if (!each.startsWith(`${name}-`) || folder === kept || !/-[0-9a-f]{24}$/.test(each)) continue;
-    if (each.length !== path.basename(kept).length) continue;
+    const [, pid] = halfWritten.exec(each) ?? [];
     try {
-      if (Date.now() - statSync(folder).mtimeMs > 3_600_000) rmSync(folder, { recursive: true, force: true });
+      if (pid !== undefined && !isAlive(pid)) rmSync(folder, { recursive: true, force: true });
+      if (folder === kept || !whole.test(each) || isHeld(folder)) continue;
+      if (Date.now() - statSync(folder).mtimeMs <= 3_600_000) continue;
+      // Gone at once or not at all: a part of a bundle would pass for the whole one.
+      renameSync(folder, own);
+      rmSync(own, { recursive: true, force: true });
     } catch {
       // another process removed it
     }

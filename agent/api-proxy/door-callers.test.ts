@@ -94,7 +94,7 @@ test.each([
     [{ ...secret(), data: { ...secret().data, doorCertificate: 'bm9uZQ==', formerDoorCertificate: '' } }],
     [tenant()],
   ],
-] as [string, Secret[], Tenant[]][])('a consumer %s is nobody at the door', (_, secrets, tenants) => {
+] as [string, Secret[], Tenant[]][])('a consumer %s is not let in at the door', (_, secrets, tenants) => {
   expect(whoIs(current, secrets, tenants)).toBeUndefined();
 });
 

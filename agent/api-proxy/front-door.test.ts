@@ -226,6 +226,27 @@ test('a certificate of ours that is not, or no longer, of a consumer is refused 
   expect(behind.asked).toEqual([]);
 });
 
+test('a connection that stays open is refused when its certificate has ended', async () => {
+  const { door, clock } = await startDoor();
+  const agent = new https.Agent({ keepAlive: true, maxSockets: 1 });
+  closers.push(() => agent.destroy());
+  const sockets = new Set<Duplex>();
+  const ask = () =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const request = https.request({ ...options(door.port, '/', {}), agent }, (response) => {
+        response.resume().on('end', () => resolve(response.statusCode));
+      });
+      request.once('socket', (socket) => sockets.add(socket));
+      request.on('error', reject).end();
+    });
+  expect(await ask()).toBe(200);
+  clock.advance(3_590_000);
+  expect(await ask()).toBe(200);
+  clock.advance(20_000);
+  expect(await ask()).toBe(401);
+  expect(sockets.size).toBe(1);
+});
+
 test('a watch that is open is cut when its certificate counts no more, and those of others stay', async () => {
   const { door, callers } = await startDoor();
   const other = identity();
@@ -282,6 +303,21 @@ test.each([
   expect(await raw(door.port, bytes)).toMatch(says);
   expect(behind.asked).toEqual([]);
 });
+
+test.each(['GET', 'DELETE', 'OPTIONS'])(
+  'the body of a %s whose length is not to be passed on stays its body',
+  async (method) => {
+    const { door, behind } = await startDoor();
+    const body = 'GET /inside HTTP/1.1\r\nHost: a\r\n\r\n';
+    const head = `${method} /x HTTP/1.1\r\nHost: a\r\nConnection: close, content-length\r\nContent-Length: ${body.length}`;
+    expect(await raw(door.port, `${head}\r\n\r\n${body}`)).toMatch(/ 200 /);
+    await call(door.port, '/next');
+    expect(behind.asked.map(({ url, body: got }) => [url, got])).toEqual([
+      ['/x', body],
+      ['/next', ''],
+    ]);
+  },
+);
 
 test('of every mixture of headers the API server sees one credential: the token of its account', async () => {
   const { door, behind } = await startDoor();

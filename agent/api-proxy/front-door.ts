@@ -39,7 +39,7 @@ export interface FrontDoorOptions {
 
 export interface FrontDoor {
   readonly port: number;
-  /** Cuts the connections of all callers that `callerOf` knows no more. */
+  /** Cuts the connections of all callers that `callerOf` knows no more, or whose certificate has ended. */
   retain(): void;
   /** From now on, for new connections. */
   serve(serving: ServingCertificate): void;
@@ -73,8 +73,8 @@ export async function openFrontDoor(options: FrontDoorOptions): Promise<FrontDoo
   const { authority, callerOf, tokens, clock, log, maxRequests = limits.requests } = options;
   const { server: origin, ca } = options.upstream;
   const agent = createAgent(origin, { ...(ca !== undefined && { ca }) });
-  /** By socket, the digest of its certificate. */
-  const open = new Map<TLSSocket, string>();
+  /** By socket, the digest of its certificate, and when that ends. */
+  const open = new Map<TLSSocket, { readonly digest: string; readonly endMs: number }>();
   const running = new Map<string, number>();
   const handshakes = new TokenBuckets({ burst: 300, perSecond: 20 }, 4096);
   const logged = new TokenBuckets({ burst: 1, perSecond: 1 / 60 }, 256);
@@ -108,14 +108,20 @@ export async function openFrontDoor(options: FrontDoorOptions): Promise<FrontDoo
     return refusal;
   }
 
+  /** TLS looks at the end of a certificate only when the connection begins. */
+  const callerAt = (socket: TLSSocket): DoorCaller | undefined => {
+    const shown = open.get(socket);
+    return shown !== undefined && shown.endMs > clock.now() ? callerOf(shown.digest) : undefined;
+  };
+
   /** The consumer that asks, or why it is refused. */
   function judge(request: IncomingMessage): DoorCaller | Refusal {
     const socket = request.socket as TLSSocket;
     const from = socket.remoteAddress ?? '';
-    const caller = callerOf(open.get(socket) ?? '');
+    const caller = callerAt(socket);
     if (caller === undefined) {
       const message =
-        'this certificate is not, or no longer, that of a consumer that comes by the front door of this cluster: its Tenant may be gone, drained or not annotated, or its credential deleted';
+        'this certificate is not, or no longer, that of a consumer that comes by the front door of this cluster: it may have ended, its Tenant may be gone, drained or not annotated, or its credential deleted';
       return say({ code: 401, reason: 'Unauthorized', message }, from, undefined);
     }
     const { url = '' } = request;
@@ -211,9 +217,9 @@ export async function openFrontDoor(options: FrontDoorOptions): Promise<FrontDoo
     if (!handshakes.take(socket.remoteAddress ?? '', clock.now())) socket.destroy();
   });
   server.on('secureConnection', (socket) => {
-    const { raw: certificate } = socket.getPeerCertificate();
+    const { raw: certificate, valid_to: end } = socket.getPeerCertificate();
     if (certificate === undefined) return void socket.destroy();
-    open.set(socket, digestOf(certificate));
+    open.set(socket, { digest: digestOf(certificate), endMs: Date.parse(end) });
     socket.once('close', () => open.delete(socket));
   });
   server.on('tlsClientError', (_error, socket) => void socket.destroy());
@@ -225,7 +231,7 @@ export async function openFrontDoor(options: FrontDoorOptions): Promise<FrontDoo
   return {
     port: (server.address() as AddressInfo).port,
     retain() {
-      for (const [socket, digest] of [...open]) if (callerOf(digest) === undefined) socket.destroy();
+      for (const socket of [...open.keys()]) if (callerAt(socket) === undefined) socket.destroy();
     },
     serve: (serving) => server.setSecureContext(material(serving)),
     async close() {

@@ -260,7 +260,7 @@ function report(move: VolumeMove): string {
     case 'Undoable':
       return [
         `the volume of claim ${claim} is in ${at(status.to?.at)}${equal}${frozen}`,
-        `until ${status.undoUntil} the one that it had is kept in ${at(status.from?.at)}; undo goes back to it, confirm deletes it`,
+        `${status.undoUntil === undefined ? 'for now' : `until ${status.undoUntil}`} the one that it had is kept in ${at(status.from?.at)}; undo goes back to it, confirm deletes it`,
         ...(status.message ? [status.message] : []),
       ].join('\n');
     case 'Confirmed':

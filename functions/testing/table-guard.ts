@@ -13,9 +13,10 @@ export class MissingRight extends Error {
 const outbox = '§outbox';
 const stream = (name: string | undefined): string => `${outbox}/${name ?? 'any'}`;
 const byRoute = new Map<string, CloudFunction>(
-  cloudFunctions.flatMap((fn) =>
-    fn.trigger.kind === 'http' ? [[`${fn.trigger.method} ${fn.trigger.path}`, fn] as const] : [],
-  ),
+  cloudFunctions.flatMap((fn): readonly (readonly [string, CloudFunction])[] => {
+    if (fn.trigger.kind === 'socket') return [[fn.trigger.route, fn] as const];
+    return fn.trigger.kind === 'http' ? [[`${fn.trigger.method} ${fn.trigger.path}`, fn] as const] : [];
+  }),
 );
 
 const ofOne = ({ read, write }: TableRights, tenant: string): TableRights => ({

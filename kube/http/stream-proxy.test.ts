@@ -264,6 +264,23 @@ test('a client that is refused an upgrade reads why, and is not kept although it
   await eventually('the end', () => ends.length === 1 && open.size === 0, { withinMs: 5_000 });
 });
 
+test('an answer without end to an upgrade is given up before it fills memory', async () => {
+  const far = await provider(() => undefined);
+  far.server.removeAllListeners('upgrade').on('request', (_, response) => {
+    const more = (): void => {
+      while (!response.destroyed && response.write(Buffer.alloc(65_536)));
+    };
+    response.on('drain', more);
+    more();
+  });
+  const { port, ends } = await front(far);
+  const socket = net.connect(port, '127.0.0.1');
+  closers.push(() => socket.destroy());
+  socket.write('GET /x HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: any\r\n\r\n');
+  await eventually('the report', () => ends.length === 1 && far.open.size === 0, { withinMs: 5_000 });
+  expect(ends[0]).toBe('no upgrade, but an answer of more than 1048576 bytes');
+});
+
 test('a provider that takes an exec and never answers is given up, and nothing stays open to it', async () => {
   const far = await provider(() => undefined);
   far.server.removeAllListeners('upgrade').on('upgrade', (_, socket: Duplex) => socket.resume());

@@ -9,6 +9,8 @@ const lingerMs = 30_000;
 const keepAliveMs = 30_000;
 /** A stream is opened at once, or not at all; what is followed may be quiet for as long as it likes before its first word. */
 const longestAnswerMs = 30_000;
+/** A client may ask for an upgrade where the API server makes none, and get a list or a watch without end. */
+const longestRefusalBytes = 1_048_576;
 
 /** Of an upgrade, only what names the protocol travels on; credentials and host are the provider's. */
 function upgradeHeaders(
@@ -81,8 +83,8 @@ export async function passPlain(
   });
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
   const hasBody = passed !== undefined && (coding !== undefined || (length !== undefined && length !== '0'));
-  // Node sends bodies of unknown length of its own accord only with some methods.
-  if (hasBody && length === undefined) upstream.setHeader('transfer-encoding', 'chunked');
+  // With some methods Node sends a body without its length as it is, and it would be read as the next request. Clients may have their length left out.
+  if (hasBody && !upstream.hasHeader('content-length')) upstream.setHeader('transfer-encoding', 'chunked');
   const abandon = (): void => void upstream.destroy();
   signal.addEventListener('abort', abandon, { once: true });
   // A client that stops reading a followed log must not leave the provider's end open.
@@ -219,7 +221,13 @@ export async function passUpgrade(
 /** The provider's own refusal, whole, with its length: the API server shows its message to the user. */
 async function refuse(answer: IncomingMessage, client: Socketed): Promise<void> {
   const pieces: Buffer[] = [];
-  for await (const piece of answer) pieces.push(piece as Buffer);
+  let bytes = 0;
+  for await (const piece of answer) {
+    pieces.push(piece as Buffer);
+    bytes += (piece as Buffer).length;
+    if (bytes > longestRefusalBytes)
+      throw new Error(`no upgrade, but an answer of more than ${longestRefusalBytes} bytes`);
+  }
   const { statusCode: status = 502, statusMessage: reason = '', headers } = answer;
   lastWord(client, { status, reason, type: headers['content-type'] ?? 'text/plain', body: Buffer.concat(pieces) });
 }

@@ -47,6 +47,7 @@ const record = path.join(cache, 'test-durations.json');
 const log = (line: string): void => console.log(line);
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-test-'));
 process.env[rightsVariable] ??= path.join(scratch, 'used-rights');
+process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
 const started = Date.now();
 
 let prepared: Promise<void> | undefined;
@@ -189,7 +190,12 @@ function filesOf(suite: Suite): readonly string[] {
 
 /** True when all parts have passed on this commit, in this run or in earlier ones. */
 async function resumedRun(minutes: number | undefined): Promise<boolean> {
-  const changed = git('status', '--porcelain').split('\n').filter(Boolean);
+  const commit = git('rev-parse', 'HEAD');
+  const changes = (): readonly string[] => [
+    ...git('status', '--porcelain').split('\n').filter(Boolean),
+    ...[git('rev-parse', 'HEAD')].filter((now) => now !== commit).map((now) => `commit ${now} is checked out`),
+  ];
+  const changed = changes();
   if (changed.length > 0) {
     console.error(
       `--resume records what passed by commit, and ${changed.length} files differ from it: commit them first\n${changed.join('\n')}`,
@@ -200,9 +206,10 @@ async function resumedRun(minutes: number | undefined): Promise<boolean> {
   const { total, summary, isWhole } = await inPieces({
     all,
     chosen: chosenParts(all, words),
-    commit: git('rev-parse', 'HEAD'),
+    commit,
     file: path.join(cache, 'test-passes.json'),
     minutes,
+    changed: changes,
     async take(part) {
       if (needsMachine(part)) await prepare();
       const [ended] = (await takeRow([part], [])) as [Ended];
@@ -228,5 +235,4 @@ const wrong = misuse();
 if (wrong !== undefined) console.error(wrong);
 const minutes = flags.minutes === undefined ? undefined : Number(flags.minutes);
 const isGood = wrong === undefined && (flags.resume ? await resumedRun(minutes) : await wholeRun());
-rmSync(scratch, { recursive: true, force: true });
 process.exitCode = isGood ? 0 : wrong === undefined ? 1 : 2;

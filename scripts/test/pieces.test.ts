@@ -25,9 +25,11 @@ interface Run {
   readonly minutes?: number;
   readonly chosen?: readonly Suite[];
   readonly results?: Readonly<Record<string, typeof good>>;
+  /** The part that runs while a file is edited. */
+  readonly edited?: string;
 }
 /** Each part takes a minute. */
-async function run({ commit = 'c1', minutes, chosen = parts, results = {} }: Run = {}) {
+async function run({ commit = 'c1', minutes, chosen = parts, results = {}, edited }: Run = {}) {
   const taken: string[] = [];
   let now = 0;
   const take = async ({ name }: Suite) => {
@@ -35,7 +37,8 @@ async function run({ commit = 'c1', minutes, chosen = parts, results = {} }: Run
     now += 60_000;
     return { result: results[name] ?? good, seconds: 60 };
   };
-  return { ...(await inPieces({ all: parts, chosen, commit, file, minutes, take, now: () => now })), taken };
+  const changed = () => (taken.at(-1) === edited ? [' M agent/main.ts'] : []);
+  return { ...(await inPieces({ all: parts, chosen, commit, file, minutes, changed, take, now: () => now })), taken };
 }
 
 test('a run takes only what has not passed on the commit, and counts what has', async () => {
@@ -53,6 +56,16 @@ test('a run takes only what has not passed on the commit, and counts what has', 
 test('what passed on another commit runs again', async () => {
   await run();
   expect((await run({ commit: 'c2' })).taken).toEqual(['one', 'two', 'three']);
+});
+
+test('what passed while the working tree changed has passed on no commit, and the run ends there', async () => {
+  const { taken, total, isWhole } = await run({ edited: 'two' });
+  expect([taken, isWhole]).toEqual([['one', 'two'], false]);
+  expect(total).toMatchObject({ passed: 5, failed: 1 });
+  expect(total.told.join()).toContain(
+    'the working tree changed meanwhile, so it passed on no commit:  M agent/main.ts',
+  );
+  expect((await run()).taken).toEqual(['two', 'three']);
 });
 
 test('no part begins after the minutes, and the summary says what has not passed', async () => {

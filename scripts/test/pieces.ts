@@ -38,13 +38,24 @@ interface PiecesOptions {
   readonly file: string;
   /** No part begins after these; no limit when absent. */
   readonly minutes: number | undefined;
+  /** Files that differ from the commit by now. */
+  readonly changed: () => readonly string[];
   readonly take: (part: Suite) => Promise<{ readonly result: Result; readonly seconds: number }>;
   /** Milliseconds. */
   readonly now: () => number;
 }
 
-/** Takes what has not passed on this commit yet. A part without a single test is a failure: it proves nothing. */
-export async function inPieces({ all, chosen, commit, file, minutes, take, now }: PiecesOptions): Promise<Pieces> {
+/** Takes what has not passed on this commit yet, and ends when the tree is not that of the commit any more. A part without a single test is a failure: it proves nothing. */
+export async function inPieces({
+  all,
+  chosen,
+  commit,
+  file,
+  minutes,
+  changed,
+  take,
+  now,
+}: PiecesOptions): Promise<Pieces> {
   const began = now();
   const before = passesOn(file, commit);
   let failed = nothing;
@@ -54,9 +65,15 @@ export async function inPieces({ all, chosen, commit, file, minutes, take, now }
     if (minutes !== undefined && now() - began >= minutes * 60_000) break;
     taken += 1;
     const { result, seconds } = await take(part);
+    const differing = changed();
     if (result.failed > 0) failed = sum(failed, { ...result, passed: 0 });
-    else if (result.passed === 0) failed = sum(failed, { ...nothing, failed: 1, told: [`${part.name}\nno test ran`] });
+    else if (differing.length > 0) {
+      const why = `the working tree changed meanwhile, so it passed on no commit: ${nameList(differing)}`;
+      failed = sum(failed, { ...nothing, failed: 1, told: [`${part.name}\n${why}`] });
+    } else if (result.passed === 0)
+      failed = sum(failed, { ...nothing, failed: 1, told: [`${part.name}\nno test ran`] });
     else recordPass(file, commit, part.name, { passed: result.passed, seconds });
+    if (differing.length > 0) break;
   }
   const passes = passesOn(file, commit);
   const passed = all.flatMap(({ name }): Pass[] => [passes.get(name)].filter((pass) => pass !== undefined));

@@ -145,6 +145,7 @@ export const isthmusAnnotation = {
   peeringType: 'isthmus.dev/peering-type',
   /** On a Tenant, by an administrator of the provider, `true`: CONNECT to the API server without a token, from the addresses of this consumer's link. */
   inBandWithoutToken: 'isthmus.dev/in-band-without-token',
+  /** On a Tenant, by an administrator of the provider, `true`: this consumer comes to the API server by the front door. */
   frontDoor: 'isthmus.dev/front-door',
   /** On reflected objects: digest of what was last applied, so that what is no longer wanted is taken away, after a restart too. */
   reflected: 'isthmus.dev/reflected',

@@ -105,6 +105,21 @@ describe('a cluster that does not answer', () => {
     expect(phaseOf(decide(facts('Switching', minutes, { claim: claim('n', 'b'), to })))).toBe(is);
   });
 
+  test('about the new volume loses no data: what was left is kept until an order, however long', () => {
+    const step = decide(facts('Switching', 11, { claim: claim('n', 'b'), to, status: { undoUntil: since(60) } }));
+    if (step.do !== 'status') throw new Error(step.do);
+    expect(step.status).toMatchObject({ phase: 'Undoable', message: expect.stringMatching(/genoa did not say/) });
+    const from = volume('a', { noted: 'Delete' });
+    const later = facts('Undoable', 100_000, { claim: claim('n', 'b'), from, to, status: step.status });
+    expect(phaseOf(decide(later))).toBe('wait');
+    const confirmed = { ...later, move: { ...later.move, spec: { ...later.move.spec, order: 'confirm' as const } } };
+    expect(
+      phaseOf(
+        decide({ ...confirmed, move: { ...confirmed.move, metadata: { ...later.move.metadata, generation: 2 } } }),
+      ),
+    ).toBe('Discarding');
+  });
+
   test('while it is copied ends the move after 10 minutes', () => {
     const to = { ...volume('b'), spec: { capacity: { storage: '1Gi' } } } as PersistentVolume;
     const here = { claim: claim('c', 'a', { annotations: { [storageAnnotation.moving]: 'm' } }), to };

@@ -241,7 +241,10 @@ function undoable(facts: Facts): Step {
   if (order === 'confirm' || (isOver && order === undefined))
     return enter(facts, 'Discarding', { ...settling(facts), bytesDone: undefined, bytesTotal: undefined });
   if (order === undefined && facts.move.metadata.deletionTimestamp !== undefined) return enter(facts, 'Keeping');
-  if (order === undefined) return wait(`\`isthmus move volume\` with confirm or undo, until ${status.undoUntil}`);
+  if (order === undefined)
+    return wait(
+      `\`isthmus move volume\` with confirm or undo${status.undoUntil === undefined ? '' : `, until ${status.undoUntil}`}`,
+    );
   if (order === 'abort')
     return changed(facts, { ...settling(facts), message: 'abort comes too late: undo is accepted' });
   return undoing(facts, order === 'undo-discard-new-writes');

@@ -157,6 +157,11 @@ function arriving(facts: Facts): Step {
     });
   if (status.way === 'back' || status.gaveUp !== undefined)
     return enter(facts, 'Discarding', { ...common, message: status.gaveUp });
+  // No time ends the only volume that is known to be there.
+  if (real === undefined) {
+    const message = `cluster ${status.to?.at} did not say that it has the volume: the one that was left is kept until confirm or undo`;
+    return enter(facts, 'Undoable', { ...common, undoUntil: undefined, message });
+  }
   const undoUntil = timestamp(facts.nowMs + move.spec.undoWindowSeconds * 1_000);
   return enter(facts, 'Undoable', { ...common, undoUntil });
 }

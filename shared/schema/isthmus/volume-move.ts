@@ -94,7 +94,7 @@ const VolumeMoveStatus = z.object({
   silentSince: z.iso
     .datetime()
     .optional()
-    .describe('Since when a cluster with one of the volumes does not answer while pods wait for the last copy.'),
+    .describe('Since when a cluster with one of the volumes does not answer while it is copied.'),
   frozenAt: z.iso.datetime().optional().describe('When pods began to wait.'),
   frozenSeconds: z.number().optional().describe('For how long pods waited.'),
   undoUntil: z.iso.datetime().optional(),
