@@ -36,7 +36,7 @@ describe('the image of the agent', () => {
   test('is the same byte for byte when it is built in another folder', async () => {
     const elsewhere = path.join(scratch, 'elsewhere', 'a', 'copy');
     await must('mkdir', ['-p', elsewhere]);
-    const sources = ['agent', 'kube', 'shared', 'scripts', 'package.json', 'tsconfig.base.json'];
+    const sources = ['agent', 'cli', 'kube', 'shared', 'scripts', 'package.json', 'tsconfig.base.json'];
     await must('cp', ['-a', ...sources, elsewhere], { cwd: repositoryRoot });
     await must('cp', ['-al', 'node_modules', elsewhere], { cwd: repositoryRoot, timeoutMs: 300_000 });
     const other = await build(elsewhere, 'second');
