@@ -19,7 +19,7 @@ export function meterClient(client: DynamoDBClient, meter: Meter): DynamoDBClien
       const { ConsumedCapacity: consumed } = result.output as { readonly ConsumedCapacity?: Consumed };
       meter.tableCalls += 1;
       for (const each of consumed === undefined ? [] : 'length' in consumed ? consumed : [consumed]) {
-        const isRead = /^(Get|Query)/.test(args.constructor.name) || 'ConsistentRead' in input;
+        const isRead = 'ConsistentRead' in input || 'RequestItems' in input;
         const units = each.CapacityUnits ?? 0;
         meter.table(partitionOf(input), isRead ? { reads: units } : { writes: units });
       }
