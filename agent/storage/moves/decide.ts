@@ -4,8 +4,9 @@
  */
 import { timestamp } from '#kube/writes/conditions.ts';
 import { moveFinalizer, storageAnnotation } from '#shared/domain/storage-keys.ts';
+import { remoteOf } from '#shared/domain/volumes.ts';
 import { localTarget, type MovePhase } from '#shared/schema/isthmus/volume-move.ts';
-import { amountOf, nodeOf, remoteOf, requestOf } from '../model/claims.ts';
+import { amountOf, nodeOf, requestOf } from '../model/claims.ts';
 import type { Facts, Step } from './facts.ts';
 import { noteFrom, noteOf, stagingClaim, stagingName } from './objects.ts';
 import { hindrance, resultOf, usersOf, whyNotStoppable } from './pods.ts';

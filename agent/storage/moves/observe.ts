@@ -14,12 +14,13 @@ import {
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { fieldManager, namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';
 import { moverLabel, type RemoteClaim, storageNamespace } from '#shared/domain/storage-keys.ts';
+import { remoteOf } from '#shared/domain/volumes.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { MovePhase, VolumeMove } from '#shared/schema/isthmus/volume-move.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { remoteClaim } from '../binding/objects.ts';
-import { claimUidOf, remoteOf } from '../model/claims.ts';
+import { claimUidOf } from '../model/claims.ts';
 import type { MoverProgress } from '../mover/pull.ts';
 import type { ReachableProviders } from '../providers/reachable-providers.ts';
 import type { Facts } from './facts.ts';
