@@ -120,7 +120,7 @@ test('the door is where the consumer knows the proxy of the link, and nowhere el
   );
 });
 
-test('who may come is found out once for what Secrets and Tenants say, and again when one of them says something else', () => {
+test('the callers of the door are found out once for what Secrets and Tenants say, and again when one of them says something else', () => {
   let [secrets, tenants] = [[secret()], [tenant()]];
   const callers = rememberedCallers({ list: () => secrets }, { list: () => tenants });
   const first = callers();
