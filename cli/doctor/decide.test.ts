@@ -2,140 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { byCause, type CauseCode, causeCodes, exitOf } from './causes.ts';
 import { decide } from './decide.ts';
-import type { ClusterFacts, DoctorFacts, Looked } from './facts.ts';
-
-const now = Date.parse('2026-11-23T12:00:00Z');
-const ready = { conditions: [{ type: 'Ready', status: 'True' }] };
-const of = (peer: string) => ({ 'liqo.io/remote-cluster-id': peer });
-
-/** Rome borrows from milan, and all is well. Members of the real objects that no rule reads are left out. */
-function healthy(cluster: 'rome' | 'milan'): Looked {
-  const peer = cluster === 'rome' ? 'milan' : 'rome';
-  const tenant = { namespace: `liqo-tenant-${peer}`, labels: of(peer) };
-  const isConsumer = cluster === 'rome';
-  const pod = (name: string, labels: object, more: object = {}) => ({
-    metadata: { name, namespace: 'liqo', labels, creationTimestamp: '2026-11-23T10:00:00Z' },
-    spec: { nodeName: `${cluster}-1`, containers: [{ name: 'c', image: 'i' }], ...more },
-    status: { phase: 'Running', ...ready },
-  });
-  const facts = {
-    status: {
-      clusterId: cluster,
-      kubernetes: 'v1.34.4',
-      agent: {
-        metadata: { name: 'isthmus-agent', namespace: 'liqo' },
-        spec: { replicas: 1, template: { spec: { containers: [{ name: 'c', image: 'isthmus/agent:1' }] } } },
-        status: { readyReplicas: 1 },
-      },
-      broker: { spec: { url: 'https://b' }, status: { connected: true } },
-      networks: [],
-      peers: [
-        {
-          metadata: { name: peer },
-          spec: { clusterID: peer },
-          status: { modules: {}, conditions: [{ type: 'APIServerStatus', status: 'Established' }] },
-        },
-      ],
-      connections: [],
-      virtualNodes: isConsumer
-        ? [{ metadata: { name: 'milan', ...tenant }, spec: { clusterID: 'milan', kubeconfigSecretRef: { name: 'k' } } }]
-        : [],
-      quotas: [],
-      offloadings: isConsumer
-        ? [{ metadata: { name: 'offloading', namespace: 'shop' }, spec: {}, status: { offloadingPhase: 'Ready' } }]
-        : [],
-      pods: [],
-    },
-    apiServerUrl: `https://${cluster}:6443`,
-    ownCas: [`ca-of-${cluster}`],
-    clockAheadMs: 200,
-    nodes: [{ metadata: { name: `${cluster}-1`, labels: {} }, spec: {}, status: { ...ready } }],
-    virtualNodes: isConsumer
-      ? [{ metadata: { name: 'milan', labels: { virtual: 'yes' } }, spec: { taints: [] }, status: { ...ready } }]
-      : [],
-    namespaces: [
-      { metadata: { name: tenant.namespace, labels: { ...tenant.labels, 'liqo.io/tenant-namespace': 'true' } } },
-    ],
-    agents: [],
-    nodeProcess: { status: { desiredNumberScheduled: 0, numberReady: 0 } },
-    ownPods: [
-      pod('isthmus-agent-x', { 'networking.isthmus.dev/node-process': 'shared' }, { hostNetwork: true }),
-      {
-        ...pod('gw-x', {}),
-        metadata: {
-          name: 'gw-x',
-          namespace: tenant.namespace,
-          labels: { 'networking.liqo.io/component': 'gateway', 'networking.liqo.io/active': 'true' },
-          creationTimestamp: '2026-11-23T10:00:00Z',
-        },
-      },
-    ],
-    events: [],
-    crds: [],
-    rights: [],
-    webhooks: { registered: true },
-    policies: [],
-    dns: { ready: 1, why: '' },
-    link: {
-      configurations: [{ kind: 'Configuration', metadata: { name: peer, ...tenant }, status: { conditions: [] } }],
-      servers: isConsumer
-        ? []
-        : [
-            {
-              kind: 'GatewayServer',
-              metadata: { name: 's', ...tenant },
-              status: { endpoint: { addresses: ['192.0.2.2'], port: 31000 } },
-            },
-          ],
-      clients: isConsumer
-        ? [
-            {
-              kind: 'GatewayClient',
-              metadata: { name: 'c', ...tenant },
-              spec: { endpoint: { addresses: ['192.0.2.2'], port: 31000 } },
-            },
-          ]
-        : [],
-      connections: [
-        {
-          metadata: { name: 'gw', ...tenant },
-          status: { value: 'Connected', lastHandshakeTime: '2026-11-23T11:59:00Z' },
-        },
-      ],
-      publicKeys: [{ metadata: { name: 'key', ...tenant }, spec: { publicKey: `key-of-${peer}` } }],
-      ownKeys: { [peer]: `key-of-${cluster}` },
-    },
-    sides: {},
-    credentials: isConsumer
-      ? [
-          {
-            namespace: tenant.namespace,
-            secret: 'k',
-            peer: 'milan',
-            used: 'virtual node',
-            read: { server: 'https://milan:6443', proxied: false, trusts: ['ca-of-milan'], endsAt: now + 1_000_000 },
-          },
-        ]
-      : [],
-    identities: [],
-    tenants: isConsumer ? [] : [{ metadata: { name: 'rome', ...tenant }, spec: { clusterID: 'rome' } }],
-    slices: [],
-    consumerRights: isConsumer ? {} : { rome: [] },
-    pods: [],
-    sights: [{ node: `${cluster}-1`, connections: { count: 10, most: 1_000 } }],
-    gatewaySights: [],
-  };
-  return {
-    cluster,
-    server: `https://${cluster}:6443`,
-    kubectl: `kubectl --kubeconfig ${cluster}.kubeconfig`,
-    installed: true,
-    unread: [],
-    facts: structuredClone(facts) as unknown as ClusterFacts,
-  };
-}
-
-const allWell = (): DoctorFacts => ({ now, clusters: [healthy('rome'), healthy('milan')] });
+import type { DoctorFacts, Looked } from './facts.ts';
+import { allWell, now, ready } from './testing/healthy-clusters.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a fault changes any member of objects that are readonly everywhere else
 type Loose = any;
@@ -175,6 +43,10 @@ const faults: readonly Fault[] = [
   {
     says: 'second_agent',
     make: (rome) => rome.agents.push({ metadata: { name: 'liqo-controller-manager', namespace: 'liqo' } }),
+  },
+  {
+    says: 'second_agent',
+    make: (rome) => rome.claimants.push({ node: 'milan', manager: 'kubelet', at: now - 3_000 }),
   },
   {
     says: 'clock_wrong',
@@ -326,6 +198,13 @@ const faults: readonly Fault[] = [
   },
   { says: 'node_missing', make: (rome) => Object.assign(rome, { virtualNodes: [] }) },
   {
+    says: 'no_open_node',
+    make: (_, milan) => {
+      milan.nodes[0].spec.taints = [{ key: 'drill', value: 'yes', effect: 'NoSchedule' }];
+      milan.status.quotas.push({ metadata: { name: 'q', labels: {} }, spec: { resources: { cpu: '0', pods: '0' } } });
+    },
+  },
+  {
     says: 'nothing_granted',
     make: (rome) => Object.assign(rome.status.virtualNodes[0]?.spec ?? {}, { resourceQuota: { hard: { cpu: '0' } } }),
   },
@@ -452,6 +331,27 @@ describe('the doctor', () => {
         for (const { code } of findings) expect(exitOf(code)).toBeGreaterThan(9);
       }),
     );
+  });
+
+  test('names closed nodes of a provider before the grant that falls with them, and only where something bears it out', () => {
+    const nothing = faults.find(({ says }) => says === 'nothing_granted') as Fault;
+    const closed = faults.find(({ says }) => says === 'no_open_node') as Fault;
+    const both = decide(withFaults([nothing, closed]));
+    expect(both.map(({ code }) => code)).toEqual(['no_open_node', 'nothing_granted']);
+    expect(both[0]).toMatchObject({ at: 'milan', evidence: ['node milan-1: taint drill=yes:NoSchedule'] });
+
+    const tolerated = withFaults([closed]);
+    const milan = tolerated.clusters[1]?.facts as Loose;
+    milan.status.quotas = [];
+    expect(decide(tolerated)).toEqual([]);
+    milan.pods.push({
+      metadata: { name: 'p', namespace: 'shop', labels: { 'liqo.io/managed-by': 'shadowpod' } },
+      spec: { containers: [] },
+      status: unscheduled('0/1 nodes'),
+    });
+    expect(decide(tolerated)[0]).toMatchObject({ code: 'no_open_node' });
+    milan.nodes.push({ ...milan.nodes[0], metadata: { name: 'milan-2', labels: {} }, spec: {} });
+    expect(decide(tolerated).map(({ code }) => code)).not.toContain('no_open_node');
   });
 
   test('says of a cluster that does not answer just that, and goes on with the other', () => {
