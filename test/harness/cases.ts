@@ -18,6 +18,7 @@ export const filesWithCases = [
   'functions/api/isolation.test.ts',
   'scripts/agent-kit/kit.real.test.ts',
   'scripts/gen/chart/templates.real.test.ts',
+  'test/contract/crds.real.test.ts',
   'test/contract/openapi-conformance.real.test.ts',
   'test/orderings/hostile-answers.test.ts',
   'test/orderings/hostile-bytes.test.ts',
