@@ -39,6 +39,14 @@ test('each command that is loaded alone is the one of the whole tree', async () 
   }
 });
 
+test('the version is told without loading any command', async () => {
+  const io = capturedIo({});
+  expect((await createProgram(io, '--version')).commands).toEqual([]);
+  const plain = await isthmus(['--version']);
+  expect(plain).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), err: '' });
+  expect(await isthmus(['-V', '--verbose'])).toEqual(plain);
+});
+
 /** A cluster whose agent does nothing but be there. */
 async function joined(name: string): Promise<ScriptedAgent> {
   const config = JSON.parse(await readFile(env().ISTHMUS_CONFIG ?? '', 'utf8')) as { key: string };

@@ -79,7 +79,7 @@ export async function createProgram(io: CliIo, only?: string): Promise<Command> 
     .description(
       'Kubernetes clusters lend each other capacity: a provider cluster appears in a consumer cluster as one more node.',
     )
-    .version(version, '-V, --version', 'print the version of this program')
+    .version(version, versionFlags.join(', '), 'print the version of this program')
     .option(verboseFlag, 'with any command: show each request on stderr: method, address, status, time; no secrets')
     .helpCommand('help [command]', 'help about a command')
     .showHelpAfterError('(add --help for what is accepted)')
@@ -116,8 +116,10 @@ function settle(command: Command, io: CliIo): void {
   for (const child of command.commands) settle(child, io);
 }
 
-/** Completion scripts are made of all commands. */
-const needsAlone = (name: string): boolean => Object.hasOwn(commands, name) && name !== 'completion';
+const versionFlags = ['-V', '--version'];
+/** Completion scripts are made of all commands, the version of none. */
+const needsAlone = (name: string): boolean =>
+  versionFlags.includes(name) || (Object.hasOwn(commands, name) && name !== 'completion');
 
 /** `args` without node and script. Never throws, never exits. */
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {

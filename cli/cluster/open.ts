@@ -4,7 +4,7 @@ import type { CliIo } from '#cli/output/io.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import { exchange } from '#kube/http/request.ts';
-import type { Applied, Subresource } from '#kube/model/types.ts';
+import type { Applied, ListOptions, Subresource } from '#kube/model/types.ts';
 import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/ports/log.ts';
@@ -18,6 +18,12 @@ export interface KubeClient {
   get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef): Promise<T | undefined>;
   /** Of all namespaces unless one is named. */
   list<T extends KubeObject>(type: ResourceType<T>, labelSelector?: string, namespace?: string): Promise<T[]>;
+  /** As `list`, with what `keep` gives of each object in its place, or nothing: the objects themselves are not kept. */
+  collect<T extends KubeObject, R>(
+    type: ResourceType<T>,
+    keep: (object: T) => R | undefined,
+    within?: ListOptions,
+  ): Promise<R[]>;
   /** Server-side apply, taking fields over from other managers. */
   apply<T extends KubeObject>(type: ResourceType, object: T, fieldManager: string): Promise<T>;
   create<T extends KubeObject>(type: ResourceType<T>, object: T): Promise<T>;
@@ -110,6 +116,11 @@ export async function openLoaded(
         )) ?? []
       );
     },
+    collect: async (type, keep, within = {}) =>
+      (await served(
+        `list ${type.plural}`,
+        repeatable(() => api.collect(type, keep, within, signal)),
+      )) ?? [],
     apply: <T extends KubeObject>(type: ResourceType, object: T, fieldManager: string) =>
       ask(
         `apply ${nameOf(type, refOf(object))}`,

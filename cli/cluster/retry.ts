@@ -59,6 +59,7 @@ export function retryReads(io: Io, kube: KubeClient): KubeClient {
     ...kube,
     get: (type, ref) => reading(type, () => kube.get(type, ref)),
     list: (type, ...more) => reading(type, () => kube.list(type, ...more)),
+    collect: (type, ...more) => reading(type, () => kube.collect(type, ...more)),
   };
 }
 
@@ -72,7 +73,8 @@ export function retryAll(io: Io, kube: KubeClient): KubeClient {
   return {
     ...kube,
     get: (type, ref) => again(() => kube.get(type, ref)),
-    list: (type, selector) => again(() => kube.list(type, selector)),
+    list: (type, ...more) => again(() => kube.list(type, ...more)),
+    collect: (type, ...more) => again(() => kube.collect(type, ...more)),
     delete: (type, ref) => again(() => kube.delete(type, ref)),
     mergePatch: (type, ref, patch, subresource) => again(() => kube.mergePatch(type, ref, patch, subresource)),
   };

@@ -1,7 +1,10 @@
 /** `--kubeconfig` and `--context` of every command that works on one cluster, settled in one place before the command runs. */
 import { type Command, Option } from 'commander';
-import { findKubeconfig, type KubeTarget, loadKubeconfig } from '#cli/cluster/kubeconfig-files.ts';
+import type { KubeTarget } from '#cli/cluster/kubeconfig-files.ts';
 import type { CliIo } from '#cli/output/io.ts';
+
+/** Its parsers are half of what a start would load, and help needs none. */
+const files = () => import('#cli/cluster/kubeconfig-files.ts');
 
 const searched = 'default: KUBECONFIG, then ~/.kube/config';
 
@@ -43,6 +46,7 @@ export async function settleKubeconfig(io: CliIo, command: Command): Promise<voi
   for (const option of command.options) {
     if (!(option instanceof KubeconfigOption)) continue;
     const key = option.attributeName();
+    const { findKubeconfig } = await files();
     const { kubeconfig, source } = findKubeconfig(command.getOptionValue(key) as string | undefined, io);
     command.setOptionValueWithSource(key, kubeconfig, source === '--kubeconfig' ? 'cli' : 'env');
     if (!option.changes) continue;
@@ -54,6 +58,7 @@ export async function settleKubeconfig(io: CliIo, command: Command): Promise<voi
 
 /** Says on stderr which cluster a command is about to change. */
 export async function announceCluster(io: CliIo, target: KubeTarget, from: string): Promise<void> {
+  const { loadKubeconfig } = await files();
   const { context, server } = await loadKubeconfig(target);
   io.stderr.write(`acting on context ${context} at ${server}, from ${from}\n`);
 }

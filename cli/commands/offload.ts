@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Command, Option } from 'commander';
 import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/cluster/poll.ts';
-import { keptNotice, remoteVolumes } from '#cli/offload/kept-data.ts';
+import { keptNotice, noticeOr, remoteVolumes } from '#cli/offload/kept-data.ts';
 import { clusterSelector } from '#cli/offload/selector.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { printObject } from '#cli/output/print.ts';
@@ -284,7 +284,12 @@ async function unoffload(
 ): Promise<void> {
   const kube = await openCluster(options, io);
   const ref = { namespace: name, name: namespaceOffloadingName };
-  io.stderr.write(keptNotice(await remoteVolumes(kube, ({ claim }) => claim.startsWith(`${name}/`))));
+  io.stderr.write(
+    await noticeOr(
+      async () => keptNotice(await remoteVolumes(kube, ({ claim }) => claim.startsWith(`${name}/`))),
+      `which claims of namespace ${name} have data at providers`,
+    ),
+  );
   if (!(await kube.delete(namespaceOffloadings, ref))) {
     io.stdout.write(`namespace ${name} is not offloaded; nothing to do\n`);
     return;

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { type BrokerClient, openBroker } from '#cli/broker/broker-client.ts';
 import { openCluster } from '#cli/cluster/open.ts';
-import { peeringNotice } from '#cli/offload/kept-data.ts';
+import { noticeOr, peeringNotice } from '#cli/offload/kept-data.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { printObject } from '#cli/output/print.ts';
 import { createProgress } from '#cli/output/progress.ts';
@@ -222,7 +222,7 @@ interface UnpeerOptions {
   readonly output?: 'json';
 }
 
-/** By the cluster itself: the broker does not know of claims. */
+/** By the cluster itself: the broker does not know of claims. One that is silent stops nothing. */
 async function noticeBy(
   io: CliIo,
   kubeconfig: string,
@@ -231,8 +231,10 @@ async function noticeBy(
   provider: string,
 ): Promise<string> {
   const kube = await openCluster({ kubeconfig, ...(context !== undefined && { context }) }, io);
-  const notice = await peeringNotice(kube, await sideOf(kube, consumer, provider), { consumer, provider });
-  return notice || `no claim of ${consumer} has data at ${provider}\n`;
+  return noticeOr(async () => {
+    const notice = await peeringNotice(kube, await sideOf(kube, consumer, provider), { consumer, provider });
+    return notice || `no claim of ${consumer} has data at ${provider}\n`;
+  }, `which claims of ${consumer} have data at ${provider}`);
 }
 
 async function unpeer(io: CliIo, consumer: string, provider: string, options: UnpeerOptions): Promise<void> {

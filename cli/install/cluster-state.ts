@@ -33,13 +33,15 @@ const isVirtual = (node: Node): boolean => node.metadata.labels?.[label.type] ==
 
 export async function readCluster(kube: KubeClient): Promise<ClusterState> {
   const within = { namespace: systemNamespace };
-  const [idMap, agent, liqo, link, allNodes] = await Promise.all([
+  const [idMap, agent, liqo, link, realNodes] = await Promise.all([
     kube.get(configMaps, { ...within, name: clusterIdConfigMap }),
     kube.get(deployments, { ...within, name: agentName }),
     kube.get(deployments, { ...within, name: 'liqo-controller-manager' }),
     // Absent together with its CRD before the first join.
     kube.get(brokerLinks, { name: 'broker' }),
-    kube.list(nodes),
+    kube.collect(nodes, (node) =>
+      isVirtual(node) ? undefined : { name: node.metadata.name, isClosed: node.spec?.unschedulable === true },
+    ),
   ]);
   if (liqo !== undefined) {
     throw new AppError(
@@ -65,8 +67,8 @@ export async function readCluster(kube: KubeClient): Promise<ClusterState> {
     ...(profile !== undefined && { profile }),
     ...(args !== undefined && { nodeProcess: nodeProcessOf(args) }),
     ...metricsOf(env),
-    nodes: allNodes.filter((node) => !isVirtual(node)).map(({ metadata }) => metadata.name),
-    schedulableNodes: allNodes.filter((node) => !node.spec?.unschedulable && !isVirtual(node)).length,
+    nodes: realNodes.map(({ name }) => name),
+    schedulableNodes: realNodes.filter(({ isClosed }) => !isClosed).length,
   };
 }
 

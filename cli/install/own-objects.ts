@@ -32,14 +32,8 @@ import {
 import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { isthmusLabel, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { nodeProcessLabel } from '#shared/domain/network-keys.ts';
-import {
-  moveFinalizer,
-  provisionedBy,
-  storageAnnotation,
-  storageNamespace,
-  virtualProvisioner,
-  volumeFinalizer,
-} from '#shared/domain/storage-keys.ts';
+import { moveFinalizer, storageAnnotation, storageNamespace, volumeFinalizer } from '#shared/domain/storage-keys.ts';
+import { isOurVolume } from '#shared/domain/volumes.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { crdName } from '#shared/schema/crd.ts';
 import { brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
@@ -221,14 +215,12 @@ async function ofStorage(kube: KubeClient): Promise<OwnObject[]> {
 /** They have the data of claims, or stand for it: they stay, and what the agent would have taken off goes now. */
 async function ourVolumes(kube: KubeClient): Promise<OwnObject[]> {
   const all = await kube.list<PersistentVolume>(persistentVolumes);
-  return all
-    .filter(({ metadata }) => metadata.annotations?.[provisionedBy] === virtualProvisioner)
-    .map((object): OwnObject => {
-      const { namespace, name } = object.spec?.claimRef ?? {};
-      return object.metadata.finalizers?.includes(volumeFinalizer)
-        ? { type: persistentVolumes, object, fate: 'unmark', note: `finalizer ${volumeFinalizer}` }
-        : { type: persistentVolumes, object, fate: 'keep', note: `the volume of claim ${namespace}/${name}` };
-    });
+  return all.filter(isOurVolume).map((object): OwnObject => {
+    const { namespace, name } = object.spec?.claimRef ?? {};
+    return object.metadata.finalizers?.includes(volumeFinalizer)
+      ? { type: persistentVolumes, object, fate: 'unmark', note: `finalizer ${volumeFinalizer}` }
+      : { type: persistentVolumes, object, fate: 'keep', note: `the volume of claim ${namespace}/${name}` };
+  });
 }
 
 /** Whose move is under way. */

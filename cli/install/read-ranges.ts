@@ -54,8 +54,8 @@ const calicoPools = clusterKind('crd.projectcalico.org', 'v1', 'IPPool', 'ippool
 async function readRangeFacts(kube: KubeClient): Promise<RangeFacts> {
   const data = async (name: string, namespace: string = within.namespace): Promise<Record<string, string>> =>
     (await kube.get(configMaps, { namespace, name }))?.data ?? {};
-  const [allNodes, systemPods, kubernetes, pools, ...serviceCidrs] = await Promise.all([
-    kube.list(nodes),
+  const [real, systemPods, kubernetes, pools, ...serviceCidrs] = await Promise.all([
+    kube.collect(nodes, rangesOfNode),
     kube.list(pods, 'tier=control-plane'),
     kube.get(services, { namespace: 'default', name: 'kubernetes' }),
     kube.list(calicoPools),
@@ -68,7 +68,6 @@ async function readRangeFacts(kube: KubeClient): Promise<RangeFacts> {
     data('kube-flannel-cfg', 'kube-flannel'),
     data('kube-flannel-cfg'),
   ]);
-  const real = (allNodes as Node[]).filter(({ metadata }) => metadata.labels?.[label.type] !== virtualNodeType);
   const flannelNetwork = [flannel, oldFlannel].flatMap(
     (map) => /"Network"\s*:\s*"([^"]+)"/.exec(map?.['net-conf.json'] ?? '')?.[1] ?? [],
   );
@@ -77,10 +76,8 @@ async function readRangeFacts(kube: KubeClient): Promise<RangeFacts> {
   const kubeadmText = kubeadm.ClusterConfiguration;
   const proxyText = proxy['config.conf'];
   return {
-    nodePodCidrs: real.flatMap(({ spec }) => spec?.podCIDRs ?? spec?.podCIDR ?? []),
-    nodeAddresses: real.flatMap(({ status }) =>
-      (status?.addresses ?? []).filter(({ type }) => type === 'InternalIP').map(({ address }) => address),
-    ),
+    nodePodCidrs: real.flatMap(({ podCidrs }) => podCidrs),
+    nodeAddresses: real.flatMap(({ addresses }) => addresses),
     cniPools: [
       ...pools.flatMap(({ spec }) => spec?.cidr ?? []),
       ...(ciliumPool ? ciliumPool.split(/[\s,]+/) : []),
@@ -93,6 +90,19 @@ async function readRangeFacts(kube: KubeClient): Promise<RangeFacts> {
     ...(kubernetesService !== undefined && { kubernetesService }),
     ...(kubeadmText !== undefined && { kubeadm: kubeadmText }),
     ...(proxyText !== undefined && { kubeProxy: proxyText }),
+  };
+}
+
+/** Undefined of a virtual node. */
+function rangesOfNode({
+  metadata,
+  spec,
+  status,
+}: Node): { readonly podCidrs: readonly string[]; readonly addresses: readonly string[] } | undefined {
+  if (metadata.labels?.[label.type] === virtualNodeType) return undefined;
+  return {
+    podCidrs: [spec?.podCIDRs ?? spec?.podCIDR ?? []].flat(),
+    addresses: (status?.addresses ?? []).flatMap(({ type, address }) => (type === 'InternalIP' ? [address] : [])),
   };
 }
 

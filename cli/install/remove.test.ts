@@ -60,22 +60,25 @@ function clusterOf(objects: readonly (readonly [ResourceType, Partial<ObjectMeta
       else inside.forEach(mark);
     }
   };
+  const list = async (type: ResourceType, selector?: string, namespace?: string): Promise<Any[]> => {
+    settle();
+    const wanted = (selector ?? '').split(',').filter(Boolean);
+    const has = ({ metadata: { labels = {} } }: Any) =>
+      wanted.every((one) => {
+        const [key = '', value] = one.split('=');
+        return value === undefined ? key in labels : labels[key] === value;
+      });
+    return [...all.values()]
+      .filter((one) => one.type.plural === type.plural && one.type.group === type.group)
+      .map(({ object }) => object)
+      .filter((object) => has(object) && (namespace === undefined || object.metadata.namespace === namespace));
+  };
   const kube = {
     server: 'https://192.0.2.1:6443',
     get: async (type: ResourceType, ref: ObjectRef) => all.get(keyOf(type, ref))?.object,
-    async list(type: ResourceType, selector?: string, namespace?: string) {
-      settle();
-      const wanted = (selector ?? '').split(',').filter(Boolean);
-      const has = ({ metadata: { labels = {} } }: Any) =>
-        wanted.every((one) => {
-          const [key = '', value] = one.split('=');
-          return value === undefined ? key in labels : labels[key] === value;
-        });
-      return [...all.values()]
-        .filter((one) => one.type.plural === type.plural && one.type.group === type.group)
-        .map(({ object }) => object)
-        .filter((object) => has(object) && (namespace === undefined || object.metadata.namespace === namespace));
-    },
+    list,
+    collect: async (type: ResourceType, keep: (object: Any) => unknown) =>
+      (await list(type)).flatMap((object) => keep(object) ?? []),
     async delete(type: ResourceType, ref: ObjectRef) {
       const found = all.get(keyOf(type, ref));
       if (found) mark(found);

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import type { KubeClient } from '#cli/cluster/open.ts';
 import { persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-kinds.ts';
 import type { ResourceType } from '#shared/domain/kube-object.ts';
-import { departureNotice, keptNotice, peeringNotice, remoteVolumes } from './kept-data.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { departureNotice, keptNotice, noticeOr, peeringNotice, remoteVolumes } from './kept-data.ts';
 
 const volume = (claim: string, more: object, by = 'liqo.io/storage') => ({
   metadata: { name: `pvc-${claim}`, annotations: { 'pv.kubernetes.io/provisioned-by': by } },
@@ -60,4 +61,15 @@ test('a cluster that Isthmus is taken out of names what its providers keep, its 
     '  shop-rome/data of ulm, 2Gi',
   ]);
   expect(await departureNotice(clusterOf([], []))).toBe('');
+});
+
+test('a notice that the cluster does not give stops nothing, and a mistake of the user stops the command', async () => {
+  const refusing = (error: Error) => noticeOr(() => Promise.reject(error), 'which claims have data there');
+  expect(await refusing(new AppError('kube_forbidden', 'no right to list persistentvolumes'))).toBe(
+    'which claims have data there could not be read (no right to list persistentvolumes); going on: no data is deleted with it\n',
+  );
+  await expect(refusing(new AppError('invalid_input', 'the kubeconfig is of another cluster'))).rejects.toThrow(
+    'another',
+  );
+  expect(await noticeOr(async () => 'shop/a', 'which')).toBe('shop/a');
 });

@@ -7,14 +7,9 @@ import {
   persistentVolumes,
 } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
-import {
-  homeClaimOf,
-  provisionedBy,
-  type RemoteClaim,
-  remoteClaimOf,
-  remoteVolumeDriver,
-  virtualProvisioner,
-} from '#shared/domain/storage-keys.ts';
+import { homeClaimOf, type RemoteClaim } from '#shared/domain/storage-keys.ts';
+import { isOurVolume, remoteOf } from '#shared/domain/volumes.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 export interface KeptData {
   /** `<namespace>/<name>` in the cluster of its pods. */
@@ -27,10 +22,13 @@ export interface RemoteVolume extends KeptData {
 
 const unknownSize = 'unknown size';
 
-function dataOf({ spec }: PersistentVolume): KeptData & { readonly at: RemoteClaim | undefined } {
-  const { csi, claimRef, capacity } = spec ?? {};
-  const at = csi?.driver === remoteVolumeDriver ? remoteClaimOf(csi.volumeHandle) : undefined;
-  return { at, claim: `${claimRef?.namespace}/${claimRef?.name}`, size: String(capacity?.storage ?? unknownSize) };
+function dataOf(volume: PersistentVolume): KeptData & { readonly at: RemoteClaim | undefined } {
+  const { claimRef, capacity } = volume.spec ?? {};
+  return {
+    at: remoteOf(volume),
+    claim: `${claimRef?.namespace}/${claimRef?.name}`,
+    size: String(capacity?.storage ?? unknownSize),
+  };
 }
 
 /** Volumes of this cluster whose data is at providers. */
@@ -46,7 +44,7 @@ export const remoteVolumes = async (
 /** Volumes of virtual classes whose data is in this cluster. */
 const localVolumes = async (kube: KubeClient): Promise<KeptData[]> =>
   (await kube.list(persistentVolumes))
-    .filter(({ metadata }) => metadata.annotations?.[provisionedBy] === virtualProvisioner)
+    .filter(isOurVolume)
     .map(dataOf)
     .filter(({ at }) => at === undefined);
 
@@ -74,6 +72,16 @@ export const keptNotice = (volumes: readonly RemoteVolume[]): string =>
     'the providers keep the data of these claims, each as a RetainedVolume (`isthmus volume list` there):',
     volumes.map((one) => `${line(one)}, at ${one.at.provider}`),
   );
+
+/** A notice stops no command: what it names is kept whether it could be read or not. Other errors than those of the cluster are the user's to correct. */
+export async function noticeOr(notice: () => Promise<string>, unread: string): Promise<string> {
+  try {
+    return await notice();
+  } catch (error) {
+    if (!(error instanceof AppError) || !error.code.startsWith('kube_')) throw error;
+    return `${unread} could not be read (${error.message}); going on: no data is deleted with it\n`;
+  }
+}
 
 /** The same for one peering, by the kubeconfig of either side. */
 export async function peeringNotice(

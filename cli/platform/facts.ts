@@ -1,6 +1,6 @@
 /** What can be read of a cluster with an administrator's rights and without starting anything in it, reduced to what tells its distribution, CNI and ways in. */
 import type { KubeClient } from '#cli/cluster/open.ts';
-import { configMaps, daemonSets, endpointSlices, nodes, services } from '#shared/domain/core-kinds.ts';
+import { configMaps, daemonSets, endpointSlices, nodes, type Service, services } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 
@@ -66,19 +66,19 @@ const cniNamespaces = [
 
 /** Fails with the refusal of the first read; what is not served counts as absent. */
 export async function readClusterFacts(kube: KubeClient): Promise<ClusterFacts> {
-  const [version, groups, allNodes, sets, balanced, slices, settings] = await Promise.all([
+  const [version, groups, realNodes, sets, balanced, slices, settings] = await Promise.all([
     kube.version(),
     servedGroups(kube),
-    kube.list(nodes),
+    kube.collect(nodes, (node) => (isVirtual(node) ? undefined : nodeFacts(node))),
     Promise.all(cniNamespaces.map((namespace) => kube.list(daemonSets, undefined, namespace))),
-    kube.list(services),
+    kube.collect(services, balancedFacts),
     kube.list(endpointSlices, 'kubernetes.io/service-name=kubernetes', 'default'),
     Promise.all(settingsOf.map(([namespace, name]) => dataOf(kube, namespace, name))),
   ]);
   return {
     version,
     groups,
-    nodes: allNodes.filter(({ metadata }) => metadata.labels?.[label.type] !== virtualNodeType).map(nodeFacts),
+    nodes: realNodes,
     daemonSets: sets.flat().map(({ metadata, spec }) => ({
       namespace: metadata.namespace ?? '',
       name: metadata.name,
@@ -89,13 +89,7 @@ export async function readClusterFacts(kube: KubeClient): Promise<ClusterFacts> 
       ),
     })),
     settings: Object.fromEntries(settings.flat()),
-    balanced: balanced
-      .filter(({ spec }) => spec?.type === 'LoadBalancer')
-      .map(({ metadata, status }) => {
-        const [first] = status?.loadBalancer?.ingress ?? [];
-        const address = first?.ip ?? first?.hostname;
-        return { name: `${metadata.namespace}/${metadata.name}`, ...(address !== undefined && { address }) };
-      }),
+    balanced,
     apiEndpoints: slices.flatMap(({ endpoints = [], ports = [] }) =>
       endpoints.flatMap(({ addresses }) => addresses.map((address) => `${address}:${ports?.[0]?.port ?? 443}`)),
     ),
@@ -111,6 +105,16 @@ async function dataOf(kube: KubeClient, namespace: string, name: string): Promis
   const map = await kube.get(configMaps, { namespace, name });
   return map === undefined ? [] : [[`${namespace}/${name}`, map.data ?? {}]];
 }
+
+/** Undefined of a Service of another type. */
+function balancedFacts({ metadata, spec, status }: Service): BalancedFacts | undefined {
+  if (spec?.type !== 'LoadBalancer') return undefined;
+  const [first] = status?.loadBalancer?.ingress ?? [];
+  const address = first?.ip ?? first?.hostname;
+  return { name: `${metadata.namespace}/${metadata.name}`, ...(address !== undefined && { address }) };
+}
+
+const isVirtual = ({ metadata }: Node): boolean => metadata.labels?.[label.type] === virtualNodeType;
 
 const nodeFacts = ({ metadata, spec, status }: Node): NodeFacts => ({
   name: metadata.name,

@@ -1,7 +1,13 @@
 /** Reads what a cluster tells of its signer of client certificates. Asks it nothing: a request would be an object. */
 import type { KubeClient } from '#cli/cluster/open.ts';
-import { certificateSigningRequests, pods, secrets } from '#shared/domain/core-kinds.ts';
+import {
+  type CertificateSigningRequest,
+  certificateSigningRequests,
+  pods,
+  secrets,
+} from '#shared/domain/core-kinds.ts';
 import type { CredentialSetting } from '#shared/domain/credential-setting.ts';
+import type { Pod } from '#shared/domain/kube-object.ts';
 import { authenticationKeysSecret, isthmusAnnotation, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { SignerFacts } from './facts.ts';
@@ -15,24 +21,27 @@ const readable = <T>(read: Promise<T>): Promise<T | undefined> =>
     return undefined;
   });
 
+const signedName = ({ metadata, spec, status }: CertificateSigningRequest): string | undefined =>
+  spec.signerName === clientSigner && (status?.certificate ?? '') !== '' ? metadata.name : undefined;
+
+/** Its command line. */
+function controllerManager({ metadata, spec }: Pod): string[] | undefined {
+  const [first] = metadata.name.startsWith('kube-controller-manager') ? (spec?.containers ?? []) : [];
+  return first && [...(first.command ?? []), ...(first.args ?? [])];
+}
+
 export async function readSigner(kube: KubeClient, setting: CredentialSetting): Promise<SignerFacts> {
-  const [keys, requests = [], system = []] = await Promise.all([
+  const [keys, [signed] = [], [manager] = []] = await Promise.all([
     readable(kube.get(secrets, { namespace: systemNamespace, name: authenticationKeysSecret })),
-    readable(kube.list(certificateSigningRequests)),
-    readable(kube.list(pods, undefined, 'kube-system')),
+    readable(kube.collect(certificateSigningRequests, signedName)),
+    readable(kube.collect(pods, controllerManager, { namespace: 'kube-system' })),
   ]);
   const { [isthmusAnnotation.credentials]: kind, [isthmusAnnotation.credentialsReason]: reason = '' } =
     keys?.metadata.annotations ?? {};
-  const signed = requests.find(
-    ({ spec, status }) => spec.signerName === clientSigner && (status?.certificate ?? '') !== '',
-  );
-  const manager = system
-    .filter(({ metadata }) => metadata.name.startsWith('kube-controller-manager'))
-    .flatMap(({ spec }) => spec?.containers ?? [])[0];
   return {
     setting,
     ...(kind !== undefined && { found: { kind, reason } }),
-    ...(signed !== undefined && { signed: signed.metadata.name }),
-    ...(manager !== undefined && { controllerManager: [...(manager.command ?? []), ...(manager.args ?? [])] }),
+    ...(signed !== undefined && { signed }),
+    ...(manager !== undefined && { controllerManager: manager }),
   };
 }

@@ -36,6 +36,8 @@ export interface CallOptions {
   readonly once?: boolean;
   /** Refused with `precondition_failed` when the object has another version. */
   readonly ifVersion?: number;
+  /** Goes on when the page is left or loaded again meanwhile. */
+  readonly outlivesPage?: boolean;
 }
 
 /** Only where the broker has no sessions, in the cloud: gone with the tab. */
@@ -85,6 +87,7 @@ async function once(call: Pick<ApiRequest, 'method' | 'path' | 'query' | 'body'>
       credentials: 'same-origin',
       headers: headersOf(call.method, key, call.body !== undefined, options.ifVersion),
       signal: life.signal,
+      ...(options.outlivesPage && { keepalive: true }),
       ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
     }).catch(() => {
       throw new Unreachable('the broker did not answer');
@@ -170,8 +173,9 @@ export function replaceKey(key: string, by: string): boolean {
   return true;
 }
 
+/** Rejects when the session still exists. */
 export async function logOut(): Promise<void> {
-  if (bearer === undefined) await call({ method: 'DELETE', path: session });
+  if (bearer === undefined) await call({ method: 'DELETE', path: session }, { outlivesPage: true });
   bearer = undefined;
   holder.value = { kind: 'none' };
 }

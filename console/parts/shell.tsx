@@ -1,10 +1,11 @@
 /** Around every page: navigation, whose page it is, whether what it shows is current. */
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { holder, logOut } from '../data/api.ts';
+import { holder, logOut, messageOf } from '../data/api.ts';
 import { connection, now } from '../data/live.ts';
 import { hrefOf, route } from '../data/route.ts';
 import type { Right } from '../model/rights.ts';
+import { Failure } from './bits.tsx';
 import { can } from './load.ts';
 
 const entries: readonly (readonly [page: string, title: string, right?: Right])[] = [
@@ -80,6 +81,19 @@ export function Shell({ children }: { children: ComponentChildren }) {
     who?.kind === 'operator'
       ? ([['tenants', 'Tenants']] as const)
       : entries.filter(([, , right]) => right === undefined || can(right));
+  const [leaving, setLeaving] = useState(false);
+  const [stillHere, setStillHere] = useState<string>();
+  const leave = async (): Promise<void> => {
+    setLeaving(true);
+    setStillHere(undefined);
+    try {
+      await logOut();
+    } catch (error) {
+      setStillHere(`You are still logged in, this browser holds the session: ${messageOf(error)}. Log out again.`);
+    } finally {
+      setLeaving(false);
+    }
+  };
   const skip = (): void => document.getElementById('content')?.focus();
   return (
     <>
@@ -114,11 +128,12 @@ export function Shell({ children }: { children: ComponentChildren }) {
           )}
           {who?.kind === 'operator' && <span>operator of the broker</span>}
           <ThemeChoice />
-          <button type="button" class="small" onClick={() => void logOut()}>
+          <button type="button" class="small" disabled={leaving} onClick={() => void leave()}>
             Log out
           </button>
         </div>
       </header>
+      <Failure message={stillHere} />
       {who?.kind === 'member' && <Connection />}
       <main id="content" tabIndex={-1}>
         {children}

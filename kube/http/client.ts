@@ -14,6 +14,8 @@ export interface KubeApiOptions extends RetryingClientOptions {
 }
 
 const metadataOnly = { accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json' };
+/** Objects per page of what is read and not kept: a Node of 20 kB takes five times that while its page is parsed. */
+const collectedPage = 50;
 /** An apply that names a version is refused where the object has another one, and makes the object where there is none; objects' versions begin above this one. */
 const neverAVersion = '1';
 const answered = ({ answer }: WriteOptions): Pick<Call, 'accept'> => (answer === 'metadata' ? metadataOnly : {});
@@ -71,14 +73,51 @@ export function createKubeApi(
     }
   }
 
+  async function collect<T extends KubeObject, R>(
+    type: ResourceType<T>,
+    keep: (object: T) => R | undefined,
+    options: ListOptions = {},
+    signal?: AbortSignal,
+  ): Promise<R[]> {
+    return inPages(type, options, Math.min(pageSize, collectedPage), signal, async (pages) => {
+      const kept: R[] = [];
+      for await (const { items } of pages)
+        for (const item of items) {
+          const one = keep(withKind(type, item));
+          if (one !== undefined) kept.push(one);
+        }
+      return kept;
+    });
+  }
+
   async function list<T extends KubeObject>(
     type: ResourceType<T>,
     options: ListOptions = {},
     signal?: AbortSignal,
   ): Promise<T[]> {
+    return inPages(type, options, pageSize, signal, async (pages) => {
+      const all: T[] = [];
+      let bytes = 0;
+      for await (const page of pages) {
+        bytes += page.bytes;
+        connection.bounds?.checkKept(bytes);
+        for (const item of page.items) all.push(withKind(type, item));
+      }
+      return all;
+    });
+  }
+
+  /** `take` may be called again, with the pages of another snapshot. */
+  async function inPages<T extends KubeObject, R>(
+    type: ResourceType<T>,
+    options: ListOptions,
+    limit: number,
+    signal: AbortSignal | undefined,
+    take: (pages: AsyncIterable<Page<T>>) => Promise<R>,
+  ): Promise<R> {
     for (let restarts = 0; ; restarts++) {
       try {
-        return await listOnce(type, options, signal);
+        return await take(pagesOf(type, options, limit, signal));
       } catch (error) {
         // The snapshot that the pages came from was compacted away: only a new one is consistent.
         if (codeOf(error) !== 'kube_gone' || restarts >= 4) throw explained(error, type);
@@ -86,22 +125,18 @@ export function createKubeApi(
     }
   }
 
-  async function listOnce<T extends KubeObject>(
+  async function* pagesOf<T extends KubeObject>(
     type: ResourceType<T>,
     options: ListOptions,
-    signal?: AbortSignal,
-  ): Promise<T[]> {
-    const all: T[] = [];
+    limit: number,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<Page<T>, void> {
     let next: string | undefined;
-    let bytes = 0;
     do {
-      const got: Page<T> = await fetchPage(send, type, options, { limit: pageSize, next }, signal);
-      bytes += got.bytes;
-      connection.bounds?.checkKept(bytes);
-      for (const item of got.items) all.push(withKind(type, item));
+      const got: Page<T> = await fetchPage(send, type, options, { limit, next }, signal);
       next = got.next;
+      yield got;
     } while (next !== undefined);
-    return all;
   }
 
   async function remove<T extends KubeObject>(
@@ -141,6 +176,7 @@ export function createKubeApi(
   return {
     get,
     list,
+    collect,
     delete: remove,
     create(type, object, options = {}, signal) {
       requireNamespace(type, object.metadata.namespace);

@@ -63,6 +63,16 @@ export interface KubeApi {
   get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, signal?: AbortSignal): Promise<T | undefined>;
   /** All matching objects, read in pages. */
   list<T extends KubeObject>(type: ResourceType<T>, options?: ListOptions, signal?: AbortSignal): Promise<T[]>;
+  /**
+   * What `keep` gives of each matching object, without those of which it gives nothing. Objects are read in small pages and forgotten: for kinds of which a
+   * cluster has thousands, where little of them matters. `keep` may see an object twice.
+   */
+  collect<T extends KubeObject, R>(
+    type: ResourceType<T>,
+    keep: (object: T) => R | undefined,
+    options?: ListOptions,
+    signal?: AbortSignal,
+  ): Promise<R[]>;
   create<T extends KubeObject>(
     type: ResourceType<T>,
     object: T,

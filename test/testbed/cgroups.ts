@@ -131,3 +131,16 @@ function removed(dir: string): boolean {
   });
   return !existsSync(dir);
 }
+
+/** A group whose processes get so much memory, like a container with that limit. Gives back its process files; `removeGroups` takes it away. */
+export function makeMemoryGroup(name: string, mebibytes: number): string {
+  const version2 = isVersion2();
+  const tree = version2 ? mountPoint : path.join(mountPoint, 'memory');
+  if (version2) delegate(tree);
+  const group = path.join(tree, name);
+  mkdirSync(group, { recursive: true });
+  const limit = version2 ? 'memory.max' : 'memory.limit_in_bytes';
+  writeFileSync(path.join(group, limit), `${mebibytes * 1024 * 1024}`);
+  if (existsSync(path.join(group, 'memory.swap.max'))) writeFileSync(path.join(group, 'memory.swap.max'), '0');
+  return path.join(group, 'cgroup.procs');
+}

@@ -12,15 +12,8 @@ import {
   volumeFinalizer,
   volumeHandle,
 } from '#shared/domain/storage-keys.ts';
-import {
-  amountOf,
-  nodeOf,
-  ourVolumeAnnotations,
-  requestOf,
-  selectedNode,
-  unpublished,
-  volumeNameOf,
-} from '../model/claims.ts';
+import { ourVolumeAnnotations } from '#shared/domain/volumes.ts';
+import { amountOf, nodeOf, requestOf, selectedNode, unpublished, volumeNameOf } from '../model/claims.ts';
 import type { Target } from './target.ts';
 
 type Claim = PersistentVolumeClaim;

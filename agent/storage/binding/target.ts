@@ -1,8 +1,9 @@
 /** Where the volume of a claim is to be, by the node that the scheduler selected: in this cluster or at a provider, and of which class. Pure. */
 import type { PersistentVolumeClaim, StorageClass } from '#shared/domain/core-kinds.ts';
 import { localClassParameter, storageAnnotation } from '#shared/domain/storage-keys.ts';
+import { isVirtual } from '#shared/domain/volumes.ts';
 import type { StorageType } from '#shared/schema/definition/fields.ts';
-import { awaitsUs, isDefaultClass, isVirtual, nodeOf } from '../model/claims.ts';
+import { awaitsUs, isDefaultClass, nodeOf } from '../model/claims.ts';
 
 export type SelectedNode =
   | { readonly kind: 'real' }

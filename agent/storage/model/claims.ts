@@ -8,15 +8,8 @@ import {
   type StorageClass,
 } from '#shared/domain/core-kinds.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
-import {
-  homeClaimOf,
-  provisionedBy,
-  type RemoteClaim,
-  remoteClaimOf,
-  remoteVolumeDriver,
-  storageNamespace,
-  virtualProvisioner,
-} from '#shared/domain/storage-keys.ts';
+import { homeClaimOf, storageNamespace, virtualProvisioner } from '#shared/domain/storage-keys.ts';
+import { isOurVolume } from '#shared/domain/volumes.ts';
 
 /** By the scheduler, when the class waits for a first consumer: the node for whose pods the volume is to be made. */
 export const selectedNode = 'volume.kubernetes.io/selected-node';
@@ -36,25 +29,12 @@ export const awaitsUs = (claim: Annotated): boolean => provisionerOf(claim) === 
 
 export const isUnpublished = ({ metadata }: Annotated): boolean => metadata.annotations?.[unpublished] === 'true';
 
-export const isVirtual = (storageClass: StorageClass | undefined): boolean =>
-  storageClass?.provisioner === virtualProvisioner;
-
 export const isDefaultClass = ({ metadata }: StorageClass): boolean =>
   metadata.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true';
 
 /** The volume that is made for a claim; the UID keeps it apart from that of an earlier claim of the same name. */
 export const volumeNameOf = (claimUid: string): string => `pvc-${claimUid}`;
 export const claimUidOf = (volumeName: string): string => volumeName.replace(/^pvc-/, '');
-
-export const isOurVolume = ({ metadata }: Pick<PersistentVolume, 'metadata'>): boolean =>
-  metadata.annotations?.[provisionedBy] === virtualProvisioner;
-export const ourVolumeAnnotations = { [provisionedBy]: virtualProvisioner } as const;
-
-/** Undefined: the volume is in this cluster. */
-export function remoteOf({ spec }: Pick<PersistentVolume, 'spec'>): RemoteClaim | undefined {
-  const csi = spec?.csi;
-  return csi?.driver === remoteVolumeDriver ? remoteClaimOf(csi.volumeHandle) : undefined;
-}
 
 /** In bytes, times 10^9; 0 where nothing is said. */
 export const amountOf = (resources: Readonly<Record<string, string>> | undefined): bigint =>

@@ -54,7 +54,7 @@ function facts(
     } as VolumeMoveStatus,
   } as VolumeMove;
   const nothing = { claim: undefined, staging: undefined, from: undefined, to: undefined, refusal: undefined };
-  const rest = { progress: undefined, silent: undefined, real: undefined, left: undefined, image: 'agent' };
+  const rest = { progress: undefined, silent: undefined, real: 'silent' as const, left: undefined, image: 'agent' };
   return { move, nowMs, ...nothing, ...rest, pods: [], keys: false, service: false, mountedBy: [], ...more };
 }
 const phaseOf = (step: Step): string => (step.do === 'status' ? step.status.phase : step.do);
@@ -108,7 +108,7 @@ describe('a cluster that does not answer', () => {
   test('about the new volume loses no data: what was left is kept until an order, however long', () => {
     const step = decide(facts('Switching', 11, { claim: claim('n', 'b'), to, status: { undoUntil: since(60) } }));
     if (step.do !== 'status') throw new Error(step.do);
-    expect(step.status).toMatchObject({ phase: 'Undoable', message: expect.stringMatching(/genoa did not say/) });
+    expect(step.status).toMatchObject({ phase: 'Undoable', message: expect.stringMatching(/genoa does not say/) });
     const from = volume('a', { noted: 'Delete' });
     const later = facts('Undoable', 100_000, { claim: claim('n', 'b'), from, to, status: step.status });
     expect(phaseOf(decide(later))).toBe('wait');
@@ -134,6 +134,47 @@ describe('a cluster that does not answer', () => {
       const again = decide(facts(phase, 60, { ...here, status: { silentSince: since(11) } }));
       expect(again.do === 'status' && again.status.silentSince).toBeUndefined();
     }
+  });
+});
+
+describe('what no order has named is not deleted before the other volume is seen', () => {
+  const [left, to] = [volume('a', { noted: 'Delete' }), volume('b', { uid: 'n', phase: 'Bound' })];
+  const real = claim('r', 'disk');
+  const going = claim('r', 'disk', { deletionTimestamp });
+  const of = (more: Partial<Facts> & { isDeleted?: boolean; status?: object }, minutes = 100_000) =>
+    decide(facts('Discarding', minutes, { from: left, to, claim: claim('n', 'b'), ...more }));
+  const ends = [
+    { what: 'the copy, after an undo', status: { way: 'back' } },
+    { what: 'the copy, after a switch that was given up', status: { gaveUp: 'waited in vain' } },
+  ];
+
+  test.each(ends)('$what: kept while that cluster is silent or has nothing', ({ status }) => {
+    expect(of({ status })).toMatchObject({ on: expect.stringMatching(/genoa does not say .* volume a is kept/) });
+    expect(of({ status, real: undefined })).toMatchObject({ on: expect.stringMatching(/says that it does not have/) });
+    expect(of({ status, real: going })).toMatchObject({ on: expect.stringMatching(/is being deleted/) });
+    expect(of({ status, real })).toMatchObject({
+      do: 'patchVolume',
+      patch: { spec: { persistentVolumeReclaimPolicy: 'Delete' } },
+    });
+  });
+
+  test.each(ends)('$what: becomes a RetainedVolume when the VolumeMove is deleted', ({ status }) =>
+    expect(phaseOf(of({ status, isDeleted: true }))).toBe('Keeping'),
+  );
+
+  test('what was left, at the end of the window: an undo goes on being accepted until the cluster answers', () => {
+    const over = { from: left, to, claim: claim('n', 'b'), status: { undoUntil: since(1) } };
+    for (const unseen of ['silent', undefined, going] as const)
+      expect(decide(facts('Undoable', 60, { ...over, real: unseen }))).toMatchObject({
+        status: { phase: 'Undoable', undoUntil: since(-10), message: expect.stringMatching(/is kept/) },
+      });
+    expect(phaseOf(decide(facts('Undoable', 60, { ...over, isDeleted: true })))).toBe('Keeping');
+    expect(phaseOf(decide(facts('Undoable', 60, { ...over, real })))).toBe('Discarding');
+  });
+
+  test('a switch says whether its cluster is silent or does not have the volume', () => {
+    const step = decide(facts('Switching', 11, { claim: claim('n', 'b'), to, real: undefined }));
+    expect(step).toMatchObject({ status: { phase: 'Undoable', message: expect.stringMatching(/does not have/) } });
   });
 });
 
@@ -177,6 +218,7 @@ describe('the end of a move waits 10 minutes for data to go, which then goes whe
   Object.assign(going.metadata, { deletionTimestamp });
   test.each([
     { phase: 'Discarding', more: { from: given }, is: 'Confirmed' },
+    { phase: 'Discarding', more: { from: given, status: { way: 'back' } }, is: 'Undone' },
     { phase: 'Keeping', more: { from: going, isDeleted: true }, is: 'unguard' },
     { phase: 'Aborting', more: { to: given }, is: 'Aborted' },
   ] as const)('in $phase', ({ phase, more, is }) => {

@@ -4,8 +4,9 @@
  */
 import { timestamp } from '#kube/writes/conditions.ts';
 import { moveFinalizer, storageAnnotation } from '#shared/domain/storage-keys.ts';
+import { remoteOf } from '#shared/domain/volumes.ts';
 import { localTarget, type MovePhase } from '#shared/schema/isthmus/volume-move.ts';
-import { amountOf, nodeOf, remoteOf, requestOf } from '../model/claims.ts';
+import { amountOf, nodeOf, requestOf } from '../model/claims.ts';
 import type { Facts, Step } from './facts.ts';
 import { noteFrom, noteOf, stagingClaim, stagingName } from './objects.ts';
 import { hindrance, resultOf, usersOf, whyNotStoppable } from './pods.ts';
@@ -16,6 +17,7 @@ import {
   equip,
   fetching,
   isAboutToSwitch,
+  isWindowOver,
   lostClaim,
   oldClaim,
   orderOf,
@@ -28,6 +30,7 @@ import {
   sinceMs,
   statusOf,
   unreadyMs,
+  unseen,
   wait,
 } from './progress.ts';
 import { aborting, discarding, keeping, switching } from './switching.ts';
@@ -35,6 +38,8 @@ import { aborting, discarding, keeping, switching } from './switching.ts';
 const over: ReadonlySet<MovePhase> = new Set(['Refused', 'Confirmed', 'Undone', 'Aborted']);
 const prepareMs = 10 * 60_000;
 const freezeMs = 10 * 60_000;
+/** The volume that was left is kept for so long at a time while the other one is not seen. */
+const lookAgainMs = 10 * 60_000;
 /** A volume that no second node may mount is copied once its pods have ended. */
 const warmMs = 2 * 60_000;
 
@@ -237,10 +242,16 @@ function undoable(facts: Facts): Step {
   if (held) return held;
   if (from === undefined) return enter(facts, 'Confirmed', { message: 'the volume that was left is gone' });
   const order = orderOf(facts);
-  const isOver = status.undoUntil !== undefined && nowMs >= Date.parse(status.undoUntil);
-  if (order === 'confirm' || (isOver && order === undefined))
+  const isOver = isWindowOver(facts);
+  const doubt = isOver ? unseen(facts) : undefined;
+  if (order === 'confirm' || (isOver && doubt === undefined))
     return enter(facts, 'Discarding', { ...settling(facts), bytesDone: undefined, bytesTotal: undefined });
   if (order === undefined && facts.move.metadata.deletionTimestamp !== undefined) return enter(facts, 'Keeping');
+  if (doubt !== undefined)
+    return changed(facts, {
+      undoUntil: timestamp(nowMs + lookAgainMs),
+      message: `${doubt}: the one that was left is kept, and an undo goes on being accepted`,
+    });
   if (order === undefined)
     return wait(
       `\`isthmus move volume\` with confirm or undo${status.undoUntil === undefined ? '' : `, until ${status.undoUntil}`}`,

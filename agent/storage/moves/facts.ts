@@ -28,8 +28,11 @@ export interface Facts {
   readonly mountedBy: readonly string[] | 'unknown';
   /** Which cluster that has one of the volumes does not answer; asked while it is copied. */
   readonly silent: string | undefined;
-  /** The real claim behind the volume that is gone to; asked during the switch. Undefined: its cluster does not answer, or does not have it. */
-  readonly real: PersistentVolumeClaim | undefined;
+  /**
+   * The real claim behind the volume that is gone to; asked during the switch, and before the volume that was left goes. `silent`: its cluster does not
+   * answer. Undefined: it says that it has none, or it was not asked.
+   */
+  readonly real: PersistentVolumeClaim | 'silent' | undefined;
   /** That behind the volume that was left; asked when an undo is ordered. */
   readonly left: PersistentVolumeClaim | undefined;
 }

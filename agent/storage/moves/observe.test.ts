@@ -41,3 +41,21 @@ test('the provider that has what was left is asked for it while an undo is order
   await expect(look(2)).rejects.toThrow('milan does not answer');
   expect(await look(3)).toMatchObject({ from: left, left: undefined });
 });
+
+test.each([
+  { what: 'is silent', get: silent, real: 'silent' },
+  { what: 'does not have it', get: async () => undefined, real: undefined },
+])('a provider that $what is told apart before anything is discarded', async ({ get, real }) => {
+  const providers = { of: () => ({ api: { get, list: silent } }) };
+  const look = (status: object) =>
+    createObserver({ ...deps, providers } as unknown as MoveDeps)(
+      {
+        metadata: { namespace: 'shop', name: 'data', uid: 'm', generation: 3 },
+        spec: { target: 'local' },
+        status: { from: { at: 'genoa', volume: 'pvc-2' }, to: { at: 'milan', volume: 'pvc-1' }, ...status },
+      } as unknown as VolumeMove,
+      new AbortController().signal,
+    );
+  for (const phase of ['Switching', 'Discarding']) expect((await look({ phase })).real).toBe(real);
+  expect((await look({ phase: 'Undoable', undoUntil: '1970-01-01T00:00:00Z' })).real).toBe(real);
+});

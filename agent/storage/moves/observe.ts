@@ -14,18 +14,19 @@ import {
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { fieldManager, namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';
 import { moverLabel, type RemoteClaim, storageNamespace } from '#shared/domain/storage-keys.ts';
+import { remoteOf } from '#shared/domain/volumes.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import type { MovePhase, VolumeMove } from '#shared/schema/isthmus/volume-move.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { remoteClaim } from '../binding/objects.ts';
-import { claimUidOf, remoteOf } from '../model/claims.ts';
+import { claimUidOf } from '../model/claims.ts';
 import type { MoverProgress } from '../mover/pull.ts';
 import type { ReachableProviders } from '../providers/reachable-providers.ts';
 import type { Facts } from './facts.ts';
 import { keysName, moverName, noteOf, serviceName, stagingClaim, stagingName } from './objects.ts';
 import { hasEnded, usesClaim } from './pods.ts';
-import { orderOf } from './progress.ts';
+import { isWindowOver, orderOf } from './progress.ts';
 import { classFor, refusalOf } from './refusals.ts';
 
 type Claim = PersistentVolumeClaim;
@@ -41,6 +42,11 @@ export interface MoveDeps extends ControllerDeps {
   /** Of this agent: whose image is that of the pods that copy. */
   readonly podName: string;
 }
+
+const needsReal = (facts: Pick<Facts, 'move' | 'nowMs'>): boolean => {
+  const phase = facts.move.status?.phase;
+  return phase === 'Switching' || phase === 'Discarding' || (phase === 'Undoable' && isWindowOver(facts));
+};
 
 type Observe = (move: VolumeMove, signal: AbortSignal) => Promise<Facts>;
 
@@ -86,7 +92,7 @@ export function createObserver(deps: MoveDeps): Observe {
       progress: phase === 'Copying' || phase === 'FinalCopy' ? await progressOf(move, pods, signal) : undefined,
       mountedBy: frozen.has(phase) && from ? await mounters(move, from, signal) : [],
       silent: phase === 'Copying' || phase === 'FinalCopy' ? await silentOf([from, to], signal) : undefined,
-      real: phase === 'Switching' && to ? await realIfAnswered(to, signal) : undefined,
+      real: to && needsReal({ move, nowMs: clock.now() }) ? await answerOf(to, signal) : undefined,
       left:
         phase === 'Undoable' && orderOf({ move })?.startsWith('undo') && from ? await realOf(from, signal) : undefined,
     };
@@ -196,28 +202,24 @@ export function createObserver(deps: MoveDeps): Observe {
     }
   }
 
-  async function realIfAnswered(to: PersistentVolume, signal: AbortSignal): Promise<Claim | undefined> {
-    const answer = await answerOf(to, signal);
-    return answer === 'none' ? undefined : answer;
-  }
-
   async function silentOf(
     volumes: readonly (PersistentVolume | undefined)[],
     signal: AbortSignal,
   ): Promise<string | undefined> {
     for (const one of volumes)
-      if (one !== undefined && (await answerOf(one, signal)) === 'none') return remoteOf(one)?.provider;
+      if (one !== undefined && (await answerOf(one, signal)) === 'silent') return remoteOf(one)?.provider;
     return undefined;
   }
 
-  async function answerOf(to: PersistentVolume, signal: AbortSignal): Promise<Claim | undefined | 'none'> {
+  /** Undefined is what its cluster says: it does not have it. */
+  async function answerOf(to: PersistentVolume, signal: AbortSignal): Promise<Claim | undefined | 'silent'> {
     const at = remoteOf(to);
-    if (at && !providers.of(at.provider)) return 'none';
+    if (at && !providers.of(at.provider)) return 'silent';
     try {
       return await realOf(to, signal);
     } catch (error) {
       if (signal.aborted) throw error;
-      return 'none';
+      return 'silent';
     }
   }
 

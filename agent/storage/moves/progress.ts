@@ -3,7 +3,12 @@ import { timestamp } from '#kube/writes/conditions.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { moveFinalizer, storageAnnotation } from '#shared/domain/storage-keys.ts';
-import type { MoveOrder, MovePhase, VolumeMoveStatus } from '#shared/schema/isthmus/volume-move.ts';
+import {
+  localTarget,
+  type MoveOrder,
+  type MovePhase,
+  type VolumeMoveStatus,
+} from '#shared/schema/isthmus/volume-move.ts';
 import type { Facts, Patch, Step } from './facts.ts';
 import { isStaging, type MoverRole, moverName, stagingName } from './objects.ts';
 import { hasEnded, hindrance, isHeldBack, resultOf, usesClaim } from './pods.ts';
@@ -43,6 +48,22 @@ export function orderOf({ move }: Pick<Facts, 'move'>): MoveOrder | undefined {
 }
 export const settling = ({ move }: Facts): Changes =>
   move.metadata.generation === undefined ? {} : { settledGeneration: move.metadata.generation };
+
+/** The time for an undo has passed, and no order says what is to become of the volume that was left. */
+export const isWindowOver = ({ move, nowMs }: Pick<Facts, 'move' | 'nowMs'>): boolean =>
+  move.status?.undoUntil !== undefined && nowMs >= Date.parse(move.status.undoUntil) && orderOf({ move }) === undefined;
+
+/** Why the volume that is gone to may not be there, so that nothing but an order may end the one that was left. Undefined: its cluster has it. */
+export function unseen(facts: Facts): string | undefined {
+  const { real } = facts;
+  const { to } = statusOf(facts);
+  const cluster = to?.at === localTarget ? 'this cluster' : `cluster ${to?.at}`;
+  if (real === 'silent') return `${cluster} does not say that it has volume ${to?.volume}`;
+  if (real === undefined) return `${cluster} says that it does not have volume ${to?.volume}`;
+  return real.metadata.deletionTimestamp === undefined
+    ? undefined
+    : `${cluster} says that volume ${to?.volume} is being deleted`;
+}
 
 /** The claim whose volume is moved, in this very incarnation. */
 export const oldClaim = (facts: Facts): PersistentVolumeClaim | undefined =>

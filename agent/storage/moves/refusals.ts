@@ -2,11 +2,12 @@
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { moveFinalizer, virtualProvisioner } from '#shared/domain/storage-keys.ts';
+import { isOurVolume, remoteOf } from '#shared/domain/volumes.ts';
 import { localTarget, type VolumeMove } from '#shared/schema/isthmus/volume-move.ts';
 import type { NamespaceOffloading } from '#shared/schema/liqo/namespace-offloading.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { type Target, targetOf } from '../binding/target.ts';
-import { isOurVolume, remoteOf, selectedNode } from '../model/claims.ts';
+import { selectedNode } from '../model/claims.ts';
 import type { Place } from '../model/place.ts';
 import { noteOf, stagingClaim } from './objects.ts';
 import { usersOf, whyNotStoppable } from './pods.ts';

@@ -25,6 +25,7 @@ import {
   sinceMs,
   statusOf,
   thawPatch,
+  unseen,
   wait,
 } from './progress.ts';
 
@@ -110,7 +111,8 @@ function leaving(facts: Facts): Step {
 
 /** The claim is there again, made by us or by its StatefulSet. */
 function arriving(facts: Facts): Step {
-  const { claim, to, real, move } = facts;
+  const { claim, to, move } = facts;
+  const real = facts.real === 'silent' ? undefined : facts.real;
   const status = statusOf(facts);
   if (claim === undefined || to === undefined) return wait('');
   const { uid = '', namespace = '', name, creationTimestamp } = claim.metadata;
@@ -158,8 +160,9 @@ function arriving(facts: Facts): Step {
   if (status.way === 'back' || status.gaveUp !== undefined)
     return enter(facts, 'Discarding', { ...common, message: status.gaveUp });
   // No time ends the only volume that is known to be there.
-  if (real === undefined) {
-    const message = `cluster ${status.to?.at} did not say that it has the volume: the one that was left is kept until confirm or undo`;
+  const doubt = unseen(facts);
+  if (doubt !== undefined) {
+    const message = `${doubt}: the one that was left is kept until confirm or undo`;
     return enter(facts, 'Undoable', { ...common, undoUntil: undefined, message });
   }
   const undoUntil = timestamp(facts.nowMs + move.spec.undoWindowSeconds * 1_000);
@@ -182,7 +185,14 @@ export function discarding(facts: Facts): Step {
   if (taken === 'unsettled' && !isLate(facts)) return wait(`volume ${name} to be Released`);
   if (taken === true) return enter(facts, end, { message: `volume ${name} stays: it has a claim again` });
   const on = `the data of volume ${name} in ${status.from?.at} to be deleted`;
-  return giveUp(from) ?? (isLate(facts) ? enter(facts, end, { message: `${on} when that cluster answers` }) : wait(on));
+  const order = giveUp(from);
+  // Without a confirmation it may be the only copy.
+  const doubt = order && end !== 'Confirmed' ? unseen(facts) : undefined;
+  if (doubt !== undefined)
+    return isDeleted(facts)
+      ? enter(facts, 'Keeping')
+      : wait(`volume ${status.to?.volume}: ${doubt}, so volume ${name} is kept; to end this, delete this VolumeMove`);
+  return order ?? (isLate(facts) ? enter(facts, end, { message: `${on} when that cluster answers` }) : wait(on));
 }
 
 /** The VolumeMove was deleted: what it was the record of becomes a RetainedVolume. Undefined: it is. */

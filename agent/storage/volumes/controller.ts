@@ -23,10 +23,11 @@ import {
   volumeHandle,
 } from '#shared/domain/storage-keys.ts';
 import { unreachable } from '#shared/domain/unreachable.ts';
+import { isOurVolume, remoteOf } from '#shared/domain/volumes.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
-import { allClaims, allVolumes, claimUidOf, isOurVolume, remoteOf, volumeNameOf } from '../model/claims.ts';
+import { allClaims, allVolumes, claimUidOf, volumeNameOf } from '../model/claims.ts';
 import type { ReachableProviders } from '../providers/reachable-providers.ts';
 import { type Action, decide, type RealClaim } from './decide.ts';
 

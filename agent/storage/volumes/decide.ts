@@ -7,7 +7,8 @@ import { type Condition, type ConditionInput, removeCondition, setCondition } fr
 import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { type ReclaimPolicy, storageAnnotation, storageData, volumeFinalizer } from '#shared/domain/storage-keys.ts';
-import { amountOf, remoteOf, requestOf } from '../model/claims.ts';
+import { remoteOf } from '#shared/domain/volumes.ts';
+import { amountOf, requestOf } from '../model/claims.ts';
 
 type Claim = PersistentVolumeClaim;
 

@@ -43,6 +43,23 @@ function longSwitch(): (world: StorageWorld) => void {
   };
 }
 
+/** The cluster to which an undo leads is cut off from the switch on. After half an hour the VolumeMove is deleted; the cluster answers when it has gone. */
+function silentUndo(): (world: StorageWorld) => void {
+  let cutAtMs: number | undefined;
+  return (world) => {
+    const [app, milan] = [world.apps.get('a'), world.providers.get('milan')];
+    const { phase, way } = (app && world.move(app)?.status) ?? {};
+    if (!app || !milan) return;
+    if (cutAtMs === undefined && phase === 'Switching' && way === 'back') {
+      cutAtMs = world.clock.now();
+      milan.store.isCut = true;
+    } else if (cutAtMs !== undefined && milan.store.isCut) {
+      if (world.move(app) === undefined) milan.store.isCut = false;
+      else if (world.clock.now() - cutAtMs > 30 * 60_000) world.deleteMove(app);
+    }
+  };
+}
+
 /** In the moment in which the switch has retained the volume of the claim, which is not deleted yet. */
 const asSwitchBegins = (act: (world: StorageWorld, app: App) => void) => (): ((world: StorageWorld) => void) => {
   let isWatched = false;
@@ -87,6 +104,14 @@ export const disturbed: readonly Disturbed[] = [
     disturbance: longSwitch,
     phase: undefined,
     at: 'genoa',
+    disks: { milan: 1, genoa: 1 },
+  },
+  {
+    what: 'an undo to a cluster that is silent from the switch on, whose VolumeMove is deleted: what was left is a record',
+    turns: [['genoa'], ['order', 'undo-discard-new-writes']],
+    disturbance: silentUndo,
+    phase: undefined,
+    at: 'milan',
     disks: { milan: 1, genoa: 1 },
   },
   {

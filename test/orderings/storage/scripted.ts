@@ -53,7 +53,11 @@ export async function runScript(
       else if (what === 'resize') world.resize(app, of ?? '');
       else world.startMove(app, what);
       const generation = world.move(app)?.metadata.generation;
-      const isTaken = (): boolean => what !== 'order' || world.move(app)?.status?.settledGeneration === generation;
+      const isTaken = (): boolean => {
+        const move = world.move(app);
+        // One that the disturbance deleted has no order left.
+        return what !== 'order' || move === undefined || move.status?.settledGeneration === generation;
+      };
       const isGone = (): boolean => what !== 'delete' || world.move(app) === undefined;
       const isDone = (): boolean => {
         disturb(world);

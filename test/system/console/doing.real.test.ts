@@ -323,8 +323,24 @@ test('a wrong key is refused in words, and logging out ends the session', async 
   await seen.page.getByRole('alert').waitFor();
   await logIn(seen, console.key);
   await click(seen.page, 'Log out');
+  await seen.page.getByLabel('API key').waitFor();
   await seen.page.reload();
   await seen.page.getByLabel('API key').waitFor();
+});
+
+const sessionsIn = async (page: Page): Promise<number> =>
+  (await page.context().cookies()).filter(({ name }) => name.endsWith('isthmus-session')).length;
+
+test('a log-out that the broker does not hear is told, and the next one ends the session', async () => {
+  const page = await reader(await console.keyOf('viewer', 'unheard'));
+  await console.stop();
+  await click(page, 'Log out');
+  await page.getByRole('alert').getByText('You are still logged in').waitFor();
+  expect(await sessionsIn(page)).toBe(1);
+  await console.start();
+  await click(page, 'Log out');
+  await page.getByLabel('API key').waitFor();
+  expect(await sessionsIn(page)).toBe(0);
 });
 
 test('where files come from a CDN there is no session: the key works until the page is loaded again', async () => {

@@ -1,5 +1,5 @@
 /** Whether the volumes of a pod may be at a provider, by the claims that it uses and their classes. */
-import { isDefaultClass, isVirtual } from '#agent/storage/model/claims.ts';
+import { isDefaultClass } from '#agent/storage/model/claims.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import {
   type PersistentVolumeClaim,
@@ -9,6 +9,7 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { storageAnnotation } from '#shared/domain/storage-keys.ts';
+import { isVirtual } from '#shared/domain/volumes.ts';
 import type { Claims } from './pod.ts';
 
 /** A claim that does not exist yet: its class is not known, so its pod stays where all classes work. */

@@ -1,5 +1,5 @@
 /** What the claims of an offloaded pod are called at its provider (docs/storage.md#which-pods-may-use-a-claim). */
-import { isOurVolume, remoteOf } from '#agent/storage/model/claims.ts';
+
 import type { KubeApi } from '#kube/model/types.ts';
 import {
   type PersistentVolume,
@@ -9,6 +9,7 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
 import { storageAnnotation } from '#shared/domain/storage-keys.ts';
+import { isOurVolume, remoteOf } from '#shared/domain/volumes.ts';
 
 type Volume = NonNullable<PodSpec['volumes']>[number];
 
