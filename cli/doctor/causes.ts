@@ -54,6 +54,7 @@ export const causes = {
   provider_cordoned: ['capacity', 'the provider takes no new pods of this peering'],
   node_closed: ['capacity', 'the virtual node is cordoned or has taints that no pod tolerates'],
   node_missing: ['capacity', 'there is no virtual node for a peering that should have one'],
+  no_open_node: ['capacity', 'every node of the provider is cordoned or has a taint that keeps guests away'],
   nothing_granted: ['capacity', 'the provider grants nothing of what a node needs'],
   quota_used_up: ['capacity', 'pods want more than is left of what the provider granted'],
   node_not_ready: ['capacity', 'the virtual node is not Ready, for another reason than those above'],

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { byCause, type CauseCode, causeCodes, exitOf } from './causes.ts';
 import { decide } from './decide.ts';
 import type { Looked } from './facts.ts';
-import { faults, type Loose, objectOf, withFaults } from './testing/faults.ts';
+import { type Fault, faults, type Loose, objectOf, unscheduled, withFaults } from './testing/faults.ts';
 import { allWell, now } from './testing/healthy-clusters.ts';
 
 const rankOf = (code: CauseCode): number => causeCodes.indexOf(code);
@@ -50,6 +50,27 @@ describe('the doctor', () => {
         for (const { code } of findings) expect(exitOf(code)).toBeGreaterThan(9);
       }),
     );
+  });
+
+  test('names closed nodes of a provider before the grant that falls with them, and only where something bears it out', () => {
+    const nothing = faults.find(({ says }) => says === 'nothing_granted') as Fault;
+    const closed = faults.find(({ says }) => says === 'no_open_node') as Fault;
+    const both = decide(withFaults([nothing, closed]));
+    expect(both.map(({ code }) => code)).toEqual(['no_open_node', 'nothing_granted']);
+    expect(both[0]).toMatchObject({ at: 'milan', evidence: ['node milan-1: taint drill=yes:NoSchedule'] });
+
+    const tolerated = withFaults([closed]);
+    const milan = tolerated.clusters[1]?.facts as Loose;
+    milan.status.quotas = [];
+    expect(decide(tolerated)).toEqual([]);
+    milan.pods.push({
+      metadata: { name: 'p', namespace: 'shop', labels: { 'liqo.io/managed-by': 'shadowpod' } },
+      spec: { containers: [] },
+      status: unscheduled('0/1 nodes'),
+    });
+    expect(decide(tolerated)[0]).toMatchObject({ code: 'no_open_node' });
+    milan.nodes.push({ ...milan.nodes[0], metadata: { name: 'milan-2', labels: {} }, spec: {} });
+    expect(decide(tolerated).map(({ code }) => code)).not.toContain('no_open_node');
   });
 
   test('says of a cluster that does not answer just that, and goes on with the other', () => {

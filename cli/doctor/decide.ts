@@ -4,8 +4,8 @@ import { byCause, type Finding, outranks } from './causes.ts';
 import type { DoctorFacts, Looked } from './facts.ts';
 import { deployment, ownPods, policies, refusedPods, rights, unsettled, webhooks } from './rules/agent.ts';
 import { asked, brokerLink } from './rules/broker.ts';
-import { quotas, slices, virtualNodes } from './rules/capacity.ts';
-import { clock, crds, nodes, secondAgent, silence, together } from './rules/cluster.ts';
+import { openNodes, quotas, slices, virtualNodes } from './rules/capacity.ts';
+import { claimedNodes, clock, crds, nodes, secondAgent, silence, together } from './rules/cluster.ts';
 import { answers, credentials, known } from './rules/credentials.ts';
 import { connectionTables, gateways, links, nodeProcesses, probes, ranges } from './rules/network.ts';
 import type { Rule, View } from './rules/rule.ts';
@@ -15,6 +15,7 @@ const rules: readonly Rule[] = [
   clock,
   crds,
   secondAgent,
+  claimedNodes,
   rights,
   deployment,
   ownPods,
@@ -33,6 +34,7 @@ const rules: readonly Rule[] = [
   known,
   slices,
   virtualNodes,
+  openNodes,
   quotas,
   namespaces,
   pods,

@@ -38,6 +38,14 @@ export interface CredentialFacts {
   };
 }
 
+export interface Claimant {
+  readonly node: string;
+  /** As the API server calls it. */
+  readonly manager: string;
+  /** Of its last change, milliseconds since the epoch. */
+  readonly at: number;
+}
+
 /** Of one webhook configuration of ours: what the API server said when a request that concerns it was tried. */
 export interface WebhookFacts {
   /** Absent: nothing of ours is registered. */
@@ -99,6 +107,8 @@ export interface ClusterFacts {
   /** Without virtual ones. */
   readonly nodes: readonly Node[];
   readonly virtualNodes: readonly Node[];
+  /** Of virtual nodes: programs other than Isthmus that report their status as kubelets do. */
+  readonly claimants: readonly Claimant[];
   readonly namespaces: readonly Namespace[];
   /** Deployments that look like an agent of ours or of Liqo, in any namespace. */
   readonly agents: readonly Deployment[];

@@ -43,6 +43,7 @@ import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.t
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
+import { claimantsIn } from './claimants.ts';
 import { crdsOtherThan, rightsOtherThan, wantedRights } from './compare.ts';
 import { certificatesOf, credentialOf } from './credentials.ts';
 import type { ClusterFacts, LinkObjects, Looked, TrafficPolicy, Unread, WebhookFacts } from './facts.ts';
@@ -149,6 +150,11 @@ async function read(
       list(pods, `${label.managedBy}=${managedByShadowPod}`),
     ],
   );
+  const claimants = await part('what reports as virtual nodes', [], async () =>
+    claimantsIn(
+      await kube.path(`/api/v1/nodes?labelSelector=${encodeURIComponent(`${label.type}=${virtualNodeType}`)}`),
+    ),
+  );
   const waiting = await part<Pod[]>('pods that wait for a node', [], () => unscheduledPods(kube));
   const [identityList, tenantList, slices] = await Promise.all([list(identities), list(tenants), list(resourceSlices)]);
   const [sights, gatewaySights] = await Promise.all([
@@ -164,6 +170,7 @@ async function read(
     ...(clockAheadMs !== undefined && { clockAheadMs }),
     nodes: allNodes.filter(({ metadata }) => metadata.labels?.[label.type] !== virtualNodeType),
     virtualNodes: allNodes.filter(({ metadata }) => metadata.labels?.[label.type] === virtualNodeType),
+    claimants,
     namespaces: allNamespaces,
     agents: [
       ...new Map([...controllers, ...liqo].map((one) => [`${one.metadata.namespace}/${nameOf(one)}`, one])).values(),

@@ -1,5 +1,7 @@
 /** What keeps a virtual node from being there and taking pods. Pure. */
-import { cordonedTaint, label, virtualNodeTaint } from '#shared/domain/liqo-keys.ts';
+import type { Node } from '#shared/domain/kube-object.ts';
+import { cordonedTaint, label, managedByShadowPod, virtualNodeTaint } from '#shared/domain/liqo-keys.ts';
+import { isKeptFree } from '#shared/domain/node-taints.ts';
 import type { Quota } from '#shared/schema/liqo/quota.ts';
 import type { ResourceSlice } from '#shared/schema/liqo/resource-slice.ts';
 import type { Finding } from '../causes.ts';
@@ -108,7 +110,7 @@ export const virtualNodes: Rule = (view) => {
       });
     }
     const hard = wanted.spec.resourceQuota?.hard ?? {};
-    const nothing = ['cpu', 'memory', 'pods'].filter((resource) => Number.parseFloat(String(hard[resource])) === 0);
+    const nothing = noneOf(hard);
     if (nothing.length > 0) {
       findings.push({
         code: 'nothing_granted',
@@ -137,6 +139,48 @@ export const virtualNodes: Rule = (view) => {
     }
   }
   return findings;
+};
+
+type Amounts = Readonly<Record<string, unknown>>;
+/** What a node cannot do without, and there is none of. */
+const noneOf = (amounts: Amounts): string[] =>
+  ['cpu', 'memory', 'pods'].filter((resource) => Number.parseFloat(String(amounts[resource])) === 0);
+
+const closedBy = ({ spec }: Node): string =>
+  spec?.unschedulable === true
+    ? 'it is cordoned'
+    : `taint ${some((spec?.taints ?? []).map(({ key, value, effect }) => `${key}${value ? `=${value}` : ''}:${effect}`))}`;
+
+/**
+ * Seen at the provider: no node takes what is new. A policy may let guests tolerate a taint, so that a grant that fell to nothing or a guest without a
+ * node has to bear it out.
+ */
+export const openNodes: Rule = ({ cluster, facts, kubectl }) => {
+  const ready = facts.nodes.filter(isReady);
+  const [first] = ready;
+  if (first === undefined || facts.tenants.length === 0 || !ready.every((node) => isKeptFree(node))) return [];
+  const isBorneOut =
+    facts.status.quotas.some(({ spec }) => noneOf(spec.resources ?? {}).length > 0) ||
+    facts.pods.some(
+      (pod) =>
+        labelOf(pod, label.managedBy) === managedByShadowPod && conditionOf(pod, 'PodScheduled')?.status === 'False',
+    );
+  if (!isBorneOut) return [];
+  const { name } = first.metadata;
+  const taint = first.spec?.taints?.find(({ effect }) => effect !== 'PreferNoSchedule');
+  const undo =
+    first.spec?.unschedulable === true || taint === undefined
+      ? `uncordon ${name}`
+      : `taint node ${name} ${taint.key}:${taint.effect}-`;
+  return [
+    {
+      code: 'no_open_node',
+      at: cluster,
+      text: `no node of ${cluster} takes new pods of its consumers: ${ready.length === 1 ? `${name} is the only one` : `all ${ready.length} are closed`}`,
+      evidence: ready.slice(0, 3).map((node) => `node ${node.metadata.name}: ${closedBy(node)}`),
+      todo: `\`${kubectl} ${undo}\`, or add a node; docs/providing.md says how a policy lets consumers tolerate a taint`,
+    },
+  ];
 };
 
 /** Seen at the provider: what a consumer asks of a Quota that has nothing left. */

@@ -186,6 +186,27 @@ export const secondAgent: Rule = ({ cluster, facts, kubectl }) => {
   ];
 };
 
+/** What has not reported for so long has gone, or was put right. */
+const claimedMs = 10 * 60_000;
+
+/** A machine or a virtual kubelet of another program that reports as a virtual node of ours: the two undo each other's changes. */
+export const claimedNodes: Rule = ({ cluster, facts, kubectl, all }) => {
+  const claims = facts.claimants.filter(({ at }) => all.now - at < claimedMs);
+  const [first] = claims;
+  if (first === undefined) return [];
+  return [
+    {
+      code: 'second_agent',
+      at: cluster,
+      text: `besides the agent of ${cluster}, a ${first.manager} reports as the virtual node ${first.node}`,
+      evidence: claims.map(
+        ({ node, manager, at }) => `Node ${node}: ${manager} changed its status ${seconds(all.now - at)} s ago`,
+      ),
+      todo: `stop what runs under the name ${first.node}, or give it another one (\`--hostname-override\` of a kubelet); \`${kubectl} get node ${first.node} --output yaml --show-managed-fields\` shows what it writes`,
+    },
+  ];
+};
+
 /** By the image that the installed agent runs, with any tag. */
 function isthmusImage(
   { name, namespace }: { readonly name: string; readonly namespace?: string },

@@ -20,7 +20,7 @@ const waiting = (reason: string) => ({
   containerStatuses: [{ name: 'main', image: 'i', restartCount: 0, state: { waiting: { reason } } }],
 });
 const bound = { nodeName: 'milan', tolerations: [{ key: 'virtual-node.liqo.io/not-allowed' }] };
-const unscheduled = (message: string) => ({
+export const unscheduled = (message: string) => ({
   phase: 'Pending',
   conditions: [{ type: 'PodScheduled', status: 'False', message }],
 });
@@ -41,6 +41,10 @@ export const faults: readonly Fault[] = [
   {
     says: 'second_agent',
     make: (rome) => rome.agents.push({ metadata: { name: 'liqo-controller-manager', namespace: 'liqo' } }),
+  },
+  {
+    says: 'second_agent',
+    make: (rome) => rome.claimants.push({ node: 'milan', manager: 'kubelet', at: now - 3_000 }),
   },
   {
     says: 'clock_wrong',
@@ -191,6 +195,13 @@ export const faults: readonly Fault[] = [
     make: (rome) => rome.virtualNodes[0]?.spec.taints.push({ key: 'mine', effect: 'NoSchedule' }),
   },
   { says: 'node_missing', make: (rome) => Object.assign(rome, { virtualNodes: [] }) },
+  {
+    says: 'no_open_node',
+    make: (_, milan) => {
+      milan.nodes[0].spec.taints = [{ key: 'drill', value: 'yes', effect: 'NoSchedule' }];
+      milan.status.quotas.push({ metadata: { name: 'q', labels: {} }, spec: { resources: { cpu: '0', pods: '0' } } });
+    },
+  },
   {
     says: 'nothing_granted',
     make: (rome) => Object.assign(rome.status.virtualNodes[0]?.spec ?? {}, { resourceQuota: { hard: { cpu: '0' } } }),

@@ -1,4 +1,4 @@
-/** What the doctor sees of two clusters in which all is well. */
+/** Facts of two clusters in which nothing is wrong. */
 import type { ClusterFacts, DoctorFacts, Looked } from '../facts.ts';
 
 export const now = Date.parse('2026-11-23T12:00:00Z');
@@ -54,6 +54,7 @@ function healthy(cluster: 'rome' | 'milan'): Looked {
       { metadata: { name: tenant.namespace, labels: { ...tenant.labels, 'liqo.io/tenant-namespace': 'true' } } },
     ],
     agents: [],
+    claimants: [],
     nodeProcess: { status: { desiredNumberScheduled: 0, numberReady: 0 } },
     ownPods: [
       pod('isthmus-agent-x', { 'networking.isthmus.dev/node-process': 'shared' }, { hostNetwork: true }),

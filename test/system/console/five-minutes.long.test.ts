@@ -1,6 +1,6 @@
 /**
  * README's five minutes on two real clusters: everything at the broker by clicks in the console, in the clusters by the very lines that it shows.
- * Before they unpeer, Prometheus scrapes them.
+ * Before they unpeer, Prometheus scrapes them, and the page shows what a pod of one has had from a pod of the other.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -64,6 +64,13 @@ async function paste(words: readonly string[], ...more: readonly string[]): Prom
   return ended.stdout;
 }
 
+/** What a pod answers to a request, and how often another one asks: so many bytes a second come through the link, unless it is down. */
+const bytesPerSecond = 500_000;
+const serving = `require('node:http').createServer((_, answer) => answer.end(Buffer.alloc(${bytesPerSecond}))).listen(8080)`;
+const asking = (url: string): string =>
+  `setInterval(() => fetch('${url}', { signal: AbortSignal.timeout(900) }).then((answer) => answer.arrayBuffer()).catch(() => undefined), 1000)`;
+const program = (text: string): readonly string[] => ['--', '/usr/local/bin/node', '-e', text];
+
 const kubectl = (...args: readonly string[]) => paste(['kubectl', '--kubeconfig', 'rome.kubeconfig', ...args]);
 
 test('two clusters join, peer and lend a node to pods, with the console open', async () => {
@@ -100,26 +107,65 @@ test('two clusters join, peer and lend a node to pods, with the console open', a
 
   await kubectl('create', 'namespace', 'shop');
   await paste(await lineWith(page, 'isthmus offload'), '--pod-offloading-strategy', 'Remote');
-  await kubectl(
-    '--namespace',
-    'shop',
-    'create',
-    'deployment',
-    'web',
-    `--image=${world.image}`,
-    '--',
-    'sleep',
-    'infinity',
-  );
+  const inShop = (...args: readonly string[]) => kubectl('--namespace', 'shop', ...args);
+  await inShop('create', 'deployment', 'web', `--image=${world.image}`, ...program(serving));
   await eventually(
     'the pod runs on milan',
-    async () =>
-      /1\/1\s+Running/.test(await kubectl('--namespace', 'shop', 'get', 'pods', '-o', 'wide', '--no-headers')),
+    async () => /1\/1\s+Running/.test(await inShop('get', 'pods', '-o', 'wide', '--no-headers')),
     patience,
+  );
+  const address = await inShop('get', 'pods', '-o', 'jsonpath={.items[0].status.podIP}');
+  await kubectl(
+    'create',
+    'deployment',
+    'asking',
+    `--image=${world.image}`,
+    ...program(asking(`http://${address}:8080/`)),
   );
 }, 600_000);
 
 scraped(() => ({ world, brokerMetrics }));
+
+/** As the page writes it. */
+function rateOf(text: string): number {
+  const [, value = '', unit = ''] = /^([\d.]+) (B|kB|MB)\/s$/.exec(text) ?? expect.fail(`no rate: ${text}`);
+  return Number(value) * { B: 1, kB: 1e3, MB: 1e6 }[unit as 'B' | 'kB' | 'MB'];
+}
+
+test('the page shows the bytes and the round trips of the link between the two kernels', async () => {
+  const { page } = seen;
+  const lately = page.getByRole('region', { name: 'Lately' });
+  // Agents report whole minutes, every five of them while nothing changes; the page asks each minute.
+  const rows = async (title: string): Promise<string[][]> => {
+    const chart = lately.locator('figure', { hasText: title });
+    if ((await chart.locator('details[open]').count()) === 0) await chart.getByText(`${title} as a table`).click();
+    const all = await chart.locator('tbody tr').all();
+    return Promise.all(all.map((row) => row.locator('td').allTextContents()));
+  };
+  let shown: string[][] = [];
+  await eventually(
+    'a minute with what the pods sent each other',
+    async () => {
+      shown = (await lately.locator('figure').count()) === 0 ? [] : await rows('Throughput');
+      return shown.some((cells) => cells.some((cell) => cell !== '' && rateOf(cell) > bytesPerSecond * 0.8));
+    },
+    { withinMs: 480_000, everyMs: 2_000 },
+  ).catch((error: unknown) => {
+    throw new Error(`shown: ${JSON.stringify(shown)}`, { cause: error });
+  });
+  const rates = shown.flat().flatMap((cell) => (cell === '' ? [] : [rateOf(cell)]));
+  // With what WireGuard and TCP add; nothing else speaks through this link but scrapes of health.
+  expect(Math.max(...rates)).toBeLessThan(bytesPerSecond * 1.5);
+  // One direction carries the answers, the other one acknowledges them.
+  expect(Math.min(...shown.map((cells) => Math.min(...cells.filter(Boolean).map(rateOf))))).toBeLessThan(
+    bytesPerSecond * 0.2,
+  );
+  const trips = (await rows('Round trip')).flat().filter(Boolean);
+  expect(trips.length).toBeGreaterThan(0);
+  for (const trip of trips) expect(Number(/^([\d.]+) ms$/.exec(trip)?.[1]), trip).toBeGreaterThan(0);
+  const picture = lately.locator('figure', { hasText: 'Throughput' }).locator('path').first();
+  expect(await picture.getAttribute('d')).toMatch(/[ML]/);
+}, 600_000);
 
 test('they unpeer, by the same console', async () => {
   const { page } = seen;

@@ -1,10 +1,11 @@
 /** Debian's promtool on what `--metrics` installs: rules are valid, and each alert fires under its fault and goes away after it. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { alertGroups } from '#shared/metrics/alerts.ts';
+import { dashboards } from '#shared/metrics/dashboards.ts';
 import { must } from '#test/harness/program.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 
@@ -51,10 +52,64 @@ const faults: readonly Fault[] = [
   { alert: 'IsthmusNotLeading', series: { 'isthmus_leading{instance="a"}': '0x10 1x20' }, labels: {} },
 ];
 
-test('every alert has a fault here', () => {
-  expect(faults.map(({ alert }) => alert)).toEqual(
-    alertGroups.flatMap(({ rules: all }) => all.map(({ alert }) => alert)),
+const textOf = (...file: readonly string[]): string => readFileSync(path.join(repositoryRoot, ...file), 'utf8');
+const sorted = (names: Iterable<string>): string[] => [...new Set(names)].sort();
+
+test('every alert that is installed has a fault here, and a line in the docs', () => {
+  const { groups } = JSON.parse(textOf('charts/isthmus/alerts.json')) as {
+    groups: { rules: { alert: string }[] }[];
+  };
+  const installed = groups.flatMap(({ rules: all }) => all.map(({ alert }) => alert));
+  expect(installed.length).toBeGreaterThan(0);
+  expect(faults.map(({ alert }) => alert)).toEqual(installed);
+  expect(alertGroups.flatMap(({ rules: all }) => all.map(({ alert }) => alert))).toEqual(installed);
+  const documented = [...textOf('docs/metrics.md').matchAll(/^\| `(Isthmus\w+)` \|/gm)].map(([, name = '']) => name);
+  expect(sorted(documented)).toEqual(sorted(installed));
+});
+
+interface InstalledPanel {
+  readonly title?: string;
+  readonly description?: string;
+  readonly fieldConfig: { readonly defaults: { readonly unit?: string } };
+  readonly targets: readonly { readonly expr: string }[];
+}
+
+test('every panel that is installed is one whose queries are asked of a real Prometheus, with a unit and a description', () => {
+  const folder = path.join(repositoryRoot, 'charts/isthmus/dashboards');
+  const installed = readdirSync(folder).flatMap((file) => {
+    const { uid, panels } = JSON.parse(textOf('charts/isthmus/dashboards', file)) as {
+      uid: string;
+      panels: InstalledPanel[];
+    };
+    for (const { title, description, fieldConfig } of panels) {
+      expect(title, file).not.toBe('');
+      expect(description, `${file}: ${title}`).toMatch(/\w.*\.$/);
+      expect(fieldConfig.defaults.unit, `${file}: ${title}`).toMatch(/\w/);
+    }
+    return panels.flatMap(({ title, targets }) => targets.map(({ expr }) => `${uid}: ${title}: ${expr}`));
+  });
+  const asked = dashboards.flatMap(({ uid, panels }) =>
+    panels.flatMap(({ title, queries }) => queries.map(({ expr }) => `${uid}: ${title}: ${expr}`)),
   );
+  expect(asked.length).toBeGreaterThan(0);
+  expect(installed.sort()).toEqual(asked.sort());
+});
+
+/** Names in an expression that can be of no metric of ours are functions and labels. */
+const metricsIn = (expr: string): string[] => expr.match(/\b(?:liqo|isthmus)_[a-z_]+/g) ?? [];
+
+test('every metric that an alert or a panel reads is one that processes or the broker have', () => {
+  const defined = new Set(
+    [...textOf('docs/reference/metrics.md').matchAll(/`((?:liqo|isthmus)_[a-z_]+)`/g)].map(([, name = '']) => name),
+  );
+  const exprs = [
+    ...alertGroups.flatMap(({ rules: all }) => all.map(({ expr }) => expr)),
+    ...dashboards.flatMap(({ panels }) => panels.flatMap(({ queries }) => queries.map(({ expr }) => expr))),
+  ];
+  const unknown = sorted(exprs.flatMap(metricsIn)).filter(
+    (name) => !defined.has(name) && !defined.has(name.replace(/_(bucket|sum|count)$/, '')),
+  );
+  expect(unknown).toEqual([]);
 });
 
 test('the rule file is valid', async () => {

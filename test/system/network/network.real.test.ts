@@ -70,12 +70,14 @@ async function startPods(cluster: ClusterName): Promise<void> {
   }
 }
 
-/** One attempt: nothing here is tried again. */
+/** One attempt: nothing here is tried again. The error names the routes that the node of the pod has at that moment. */
 async function seenFrom(from: Place, address: string): Promise<string> {
   try {
     return await from.netns.who(address, port);
   } catch (error) {
-    throw new Error(`${from.name} does not reach ${address}: ${(error as Error).message}`);
+    const node = allNodes().find(({ name }) => name === from.node);
+    const routes = await node?.netns.exec('ip', 'route', 'show', 'table', 'all', 'root', view(ranges.podCidr));
+    throw new Error(`${from.name} does not reach ${address}: ${(error as Error).message}; routes there: ${routes}`);
   }
 }
 
@@ -112,7 +114,7 @@ const peered = once(async (): Promise<Peered> => {
   const [from] = podPlaces.rome;
   const [to] = podPlaces.milan;
   const arrivals = podPlaces.rome.map(async (each) => {
-    const reached = () => seenFrom(each, view(to!.ip)).catch(() => undefined);
+    const reached = () => each.netns.who(view(to!.ip), port).catch(() => undefined);
     await eventually(`${each.name} reaches milan`, reached, { ...pass, everyMs: 10 });
     return [each.name, Math.round(performance.now() - ready)] as const;
   });

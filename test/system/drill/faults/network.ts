@@ -3,6 +3,8 @@ import type { ClusterName } from '../../whole-clusters/stage.ts';
 import { both, doing, type Fault, having, insist, must } from '../fault.ts';
 
 const table = 'isthmus_drill';
+/** Of the service that discards what it gets; nothing listens there. */
+const discardPort = 9;
 
 /** Rules in the node's network, in a chain before anything is forwarded; the table goes with the fault. */
 const dropping =
@@ -18,6 +20,18 @@ const dropping =
 
 const nodeIp = async (ground: Parameters<Fault['inject']>[0], cluster: ClusterName): Promise<string> =>
   ground.stage.world.cluster(cluster).nodes[0]?.ip ?? '';
+
+/** Sends one datagram to each of so many addresses of the node itself: flows without an answer, until the table holds no more. */
+const fillTable = (most: number): string => `
+const socket = require('node:dgram').createSocket('udp4');
+socket.on('error', () => undefined);
+let sent = 0;
+const more = () => {
+  for (let i = 0; i < 500; i++, sent++)
+    socket.send('x', ${discardPort}, \`127.\${1 + (sent >> 16)}.\${(sent >> 8) & 255}.\${sent & 255}\`, () => undefined);
+  if (sent < ${most}) setTimeout(more, 1); else setTimeout(() => process.exit(), 500);
+};
+socket.bind(0, more);`;
 
 export const networkFaults: readonly Fault[] = [
   {
@@ -61,6 +75,26 @@ export const networkFaults: readonly Fault[] = [
         'rome',
         `ip saddr ${await nodeIp(ground, 'milan')} meta l4proto udp numgen random mod 100 < 33 drop`,
       )(ground),
+  },
+  {
+    what: 'connection table of the node of the provider full',
+    says: 'conntrack_full',
+    async inject({ stage }) {
+      const [node] = stage.world.cluster('milan').nodes;
+      const run = (...args: readonly string[]) => node?.exec('sh', ['-c', args.join(' ')]) ?? '';
+      // How many there may be is a setting of the machine; for how long each is kept, one of the node.
+      const timeout = '/proc/sys/net/netfilter/nf_conntrack_udp_timeout';
+      const before = (await run('cat', timeout)).trim();
+      const most = Number(await run('cat /proc/sys/net/netfilter/nf_conntrack_max'));
+      await run(`echo 1200 > ${timeout}`);
+      await node?.exec(process.execPath, ['-e', fillTable(most)]);
+      return {
+        async undo() {
+          await run(`conntrack -D -p udp --orig-port-dst ${discardPort} > /dev/null 2>&1 || true`);
+          await run(`echo ${before} > ${timeout}`);
+        },
+      };
+    },
   },
   {
     what: 'NetworkPolicy selects the gateway',

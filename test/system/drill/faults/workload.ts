@@ -96,7 +96,7 @@ export const workloadFaults: readonly Fault[] = [
   },
   {
     what: 'taint on the node of the provider: nothing new runs there',
-    says: 'pod_unschedulable',
+    says: 'no_open_node',
     inject: both(
       async (ground) => {
         await must(ground, 'milan', 'taint', 'node', 'milan-1', 'drill=yes:NoSchedule');
