@@ -42,7 +42,7 @@ interface Asked {
 }
 
 /** Answers with what it was asked; watches of `/watch` stay open after their first line. */
-async function startApi(status = () => 200) {
+async function startApi(status: (url: string) => number = () => 200) {
   const asked: Asked[] = [];
   const keep = ({ method, url, headers }: http.IncomingMessage, body = '') =>
     asked.push({ method, url, headers, body });
@@ -55,18 +55,21 @@ async function startApi(status = () => 200) {
       });
       request.on('end', () => {
         keep(request, body);
-        response.writeHead(status(), { 'content-type': 'application/json', 'x-of-api': 'yes' });
+        response.writeHead(status(request.url ?? ''), { 'content-type': 'application/json', 'x-of-api': 'yes' });
         if (request.url === '/watch') response.write('first\n');
         else response.end(JSON.stringify(asked.at(-1)));
       });
     },
-    keep,
+    (request) => {
+      keep(request);
+      return status(request.url ?? '') === 401;
+    },
   );
   closers.push(() => played.close());
   return { ...played, asked, url: new URL(`https://127.0.0.1:${played.port}`) };
 }
 
-export async function startDoor(change: Partial<FrontDoorOptions> & { status?: () => number } = {}) {
+export async function startDoor(change: Partial<FrontDoorOptions> & { status?: (url: string) => number } = {}) {
   const behind = await startApi(change.status);
   const callers = new Map<string, DoorCaller>([
     [rome.digest, { consumer: 'rome', namespace: 'liqo-tenant-rome', account: 'isthmus-peer', secret }],

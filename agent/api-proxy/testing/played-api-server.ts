@@ -11,18 +11,19 @@ export interface PlayedApiServer {
   close(): Promise<void>;
 }
 
-/** Requests are answered by `answer`; what comes by an upgraded connection goes back as it is. */
+/** Requests are answered by `answer`; what comes by an upgraded connection goes back as it is. `refuses`: upgrades that get a 401 instead. */
 export async function playApiServer(
   { certificate, privateKey }: ServingCertificate,
   answer: RequestListener,
-  onUpgrade: (request: IncomingMessage) => void = () => undefined,
+  refuses: (request: IncomingMessage) => boolean = () => false,
 ): Promise<PlayedApiServer> {
   const streams = new Set<Duplex>();
   const server = https.createServer({ cert: certificate, key: privateKey }, answer);
   server.on('upgrade', (request, socket: Duplex) => {
-    onUpgrade(request);
     streams.add(socket);
     socket.on('error', () => socket.destroy());
+    if (refuses(request))
+      return void socket.end('HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
     const head = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', `Upgrade: ${request.headers.upgrade}`];
     socket.write(`${head.join('\r\n')}\r\n\r\n`);
     socket.pipe(socket);

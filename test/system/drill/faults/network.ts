@@ -135,6 +135,11 @@ export const networkFaults: readonly Fault[] = [
     },
   },
   {
+    what: 'provider moved: its API server no longer answers where the consumer looks for it',
+    says: 'provider_unreachable',
+    inject: async (ground) => dropping('milan', `ip saddr ${await nodeIp(ground, 'rome')} tcp dport 6443 drop`)(ground),
+  },
+  {
     what: 'broker away',
     says: 'broker_away',
     async inject({ stage }) {

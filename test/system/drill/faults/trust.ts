@@ -45,42 +45,6 @@ export const trustFaults: readonly Fault[] = [
     },
   },
   {
-    what: 'provider moved: its API server is at another port, and the old one is shut',
-    says: 'provider_moved',
-    async inject(ground) {
-      const [node] = ground.stage.world.cluster('milan').nodes;
-      const [rome] = ground.stage.world.cluster('rome').nodes;
-      const nft = (...args: readonly string[]) => node?.exec('nft', args);
-      const table = ['ip', 'isthmus_drill_moved'];
-      await nft('add', 'table', ...table);
-      await nft('add', 'chain', ...table, 'shut', '{ type filter hook prerouting priority -400; }');
-      await nft('add', 'rule', ...table, 'shut', `ip saddr ${rome?.ip} tcp dport 6443 drop`);
-      await nft('add', 'chain', ...table, 'moved', '{ type nat hook prerouting priority -110; }');
-      await nft('add', 'rule', ...table, 'moved', 'tcp dport 7443 redirect to :6443');
-      const agent = ['deployment', 'isthmus-agent', '-n', 'liqo'];
-      const { spec } = JSON.parse(await must(ground, 'milan', 'get', ...agent, '-o', 'json'));
-      const env: { name: string; value?: string }[] = spec.template.spec.containers[0].env;
-      const at = env.findIndex(({ name }) => name === 'ISTHMUS_API_SERVER_URL');
-      const setTo = (value: string | undefined) => [
-        { op: 'replace', path: `/spec/template/spec/containers/0/env/${at}/value`, value },
-      ];
-      const { undo } = await changed(
-        'milan',
-        agent,
-        setTo(env[at]?.value?.replace(':6443', ':7443')),
-        setTo(env[at]?.value),
-        'json',
-      )(ground);
-      return {
-        async undo() {
-          await undo();
-          await nft('delete', 'table', ...table);
-          await must(ground, 'milan', 'rollout', 'status', ...agent, '--timeout=120s');
-        },
-      };
-    },
-  },
-  {
     what: 'disk of the node of the provider full, by the limit that its kubelet is given',
     says: 'nodes_full',
     async inject(ground) {
