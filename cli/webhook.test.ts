@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { claimMs } from '#control/webhooks/schedule.ts';
 import { type Broker, startBroker } from '#functions/local/broker.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
-import type { Log } from '#shared/ports/log.ts';
+import { recordingLog } from '#test/harness/logs.ts';
 import { isthmus, type Options, type Ran } from './captured-io.ts';
 
 interface Got {
@@ -26,16 +26,8 @@ let url = '';
 const clock = new ManualClock();
 const got: Got[] = [];
 let status = 200;
-const logged: string[] = [];
+const { log, lines: logged } = recordingLog();
 const secrets: string[] = [];
-
-const remembering: Log = {
-  with: () => remembering,
-  debug: (...all) => void logged.push(JSON.stringify(all)),
-  info: (...all) => void logged.push(JSON.stringify(all)),
-  warn: (...all) => void logged.push(JSON.stringify(all)),
-  error: (message, error, fields) => void logged.push(JSON.stringify([message, String(error), fields])),
-};
 
 const start = (): Promise<Broker> =>
   startBroker({
@@ -43,7 +35,7 @@ const start = (): Promise<Broker> =>
     listen: '127.0.0.1:0',
     tenant: 'acme',
     allowPrivateWebhooks: true,
-    log: remembering,
+    log,
     clock,
     version: '0',
   });

@@ -1,7 +1,6 @@
 /** A consumer's connection, the proxy and an API server behind it, over real sockets and real TLS. */
 import { generateKeyPairSync } from 'node:crypto';
-import * as https from 'node:https';
-import net, { type AddressInfo } from 'node:net';
+import net from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
 import { askForCertificate } from '#agent/peering/renewal/fetch-certificate.ts';
@@ -17,6 +16,7 @@ import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { ProxyAuthorizer } from './authorizer.ts';
 import { type ApiProxy, type ApiProxyOptions, startApiProxy } from './server.ts';
+import { playApiServer } from './testing/played-api-server.ts';
 
 const name = 'api.milan.example';
 const rome = generateKeyPairSync('ed25519');
@@ -29,29 +29,12 @@ afterEach(async () => {
 
 async function startApiServer() {
   const names = new Set<unknown>();
-  const streams = new Set<Duplex>();
-  const server = https.createServer(
-    { cert: certificate.certificate, key: certificate.privateKey },
-    (request, response) => {
-      names.add((request.socket as unknown as { servername: unknown }).servername);
-      response.end(`you asked for ${request.url}`);
-    },
-  );
-  server.on('upgrade', (request, socket: Duplex) => {
-    streams.add(socket);
-    socket.on('error', () => undefined);
-    socket.write(
-      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${request.headers.upgrade}\r\n\r\n`,
-    );
-    socket.pipe(socket);
+  const played = await playApiServer(certificate, (request, response) => {
+    names.add((request.socket as unknown as { servername: unknown }).servername);
+    response.end(`you asked for ${request.url}`);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closers.push(() => {
-    server.closeAllConnections();
-    for (const socket of streams) socket.destroy();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  return { port: (server.address() as AddressInfo).port, names };
+  closers.push(() => played.close());
+  return { port: played.port, names };
 }
 
 interface Spoken {

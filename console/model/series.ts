@@ -48,19 +48,20 @@ function line(name: string, points: readonly Point[], field: Field): Line {
   return { name, values };
 }
 
-const fields: readonly Field[] = [
-  'rttMs',
-  'packetLoss',
-  'received',
-  'sent',
-  'cpuGranted',
-  'cpuUsed',
-  'memoryGranted',
-  'memoryUsed',
-];
-const worst: ReadonlySet<Field> = new Set(['rttMs', 'packetLoss']);
+const sum = (a: number, b: number): number => a + b;
+/** What several links make of one field: the slowest round trip, the highest loss, and the sum of everything else. */
+const joined: Readonly<Record<Field, (a: number, b: number) => number>> = {
+  rttMs: Math.max,
+  packetLoss: Math.max,
+  received: sum,
+  sent: sum,
+  cpuGranted: sum,
+  cpuUsed: sum,
+  memoryGranted: sum,
+  memoryUsed: sum,
+};
 
-/** Of several links: the slowest round trip, the highest loss, and the sum of everything else. */
+/** Of several links, as `joined` says; a field that one of them lacks is as in the other. */
 export function together(all: readonly (readonly Point[])[]): Point[] {
   const byTime = new Map<string, Point>();
   for (const point of all.flat()) {
@@ -69,12 +70,11 @@ export function together(all: readonly (readonly Point[])[]): Point[] {
       byTime.set(point.at, point);
       continue;
     }
-    const values = fields.flatMap((field) => {
+    const both = (Object.keys(joined) as Field[]).flatMap((field) => {
       const [a, b] = [before[field], point[field]];
-      if (a === undefined || b === undefined) return a === undefined && b === undefined ? [] : [[field, a ?? b]];
-      return [[field, worst.has(field) ? Math.max(a, b) : a + b]];
+      return a === undefined || b === undefined ? [] : [[field, joined[field](a, b)]];
     });
-    byTime.set(point.at, { at: point.at, ...Object.fromEntries(values) });
+    byTime.set(point.at, { ...before, ...point, ...Object.fromEntries(both) });
   }
   return [...byTime.values()].sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
 }

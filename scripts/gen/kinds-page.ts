@@ -1,9 +1,11 @@
 /** docs/reference/kinds.md: every custom kind, its fields, their writers and what the API server enforces. */
+import * as z from 'zod';
 import { apiVersionOf } from '#shared/domain/kube-object.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { objectSchema } from '#shared/schema/crd.ts';
+import { Timestamp } from '#shared/schema/definition/fields.ts';
 import type { CelRule, KindDefinition } from '#shared/schema/definition/kind.ts';
-import type { StructuralSchema } from '#shared/schema/definition/structural.ts';
+import { type StructuralSchema, structuralSchema } from '#shared/schema/definition/structural.ts';
 import { code, generatedNote, page, table } from './markdown.ts';
 
 interface Field {
@@ -26,12 +28,13 @@ function fieldsUnder(schema: StructuralSchema, path: string): readonly Field[] {
   return [...members, ...inside];
 }
 
+const times = new Set([z.iso.datetime(), Timestamp].map((schema) => structuralSchema(schema).pattern));
+
 function typeName(schema: StructuralSchema): string {
   if (schema['x-kubernetes-int-or-string']) return 'quantity';
   if (schema.items) return `list of ${typeName(schema.items)}`;
   if (schema.additionalProperties) return `map to ${typeName(schema.additionalProperties)}`;
-  if (schema.format === 'byte') return 'base64';
-  if (schema.format === 'date-time') return 'time';
+  if (times.has(schema.pattern)) return 'time';
   return schema.type ?? 'any';
 }
 
@@ -40,7 +43,7 @@ function accepted(schema: StructuralSchema): string {
   const leaf = schema.items ?? schema.additionalProperties ?? schema;
   const limits: string[] = [];
   if (leaf.enum) limits.push(leaf.enum.map((value) => code(String(value))).join(', '));
-  if (leaf.pattern && !leaf['x-kubernetes-int-or-string']) limits.push(code(leaf.pattern));
+  if (leaf.pattern && !leaf['x-kubernetes-int-or-string'] && !times.has(leaf.pattern)) limits.push(code(leaf.pattern));
   if (typeof leaf.minLength === 'number')
     limits.push(leaf.minLength === 1 ? 'not empty' : `at least ${leaf.minLength} characters`);
   if (typeof leaf.maxLength === 'number') limits.push(`at most ${leaf.maxLength} characters`);
@@ -74,11 +77,9 @@ function fieldTable(schema: StructuralSchema, name: string): string {
 function section(kind: KindDefinition): string {
   const schema = objectSchema(kind);
   const { spec, status } = schema.properties ?? {};
-  // That a base64 field is base64 is said by its type.
-  const ruled = fieldsUnder(schema, '').filter((field) => field.schema.format !== 'byte');
   const rules = [
     ...rulesOf(schema).map((rule) => rule.message),
-    ...ruled.flatMap(({ path, schema: at }) =>
+    ...fieldsUnder(schema, '').flatMap(({ path, schema: at }) =>
       rulesOf(at).map((rule) => `${code(`${path.slice(1)}${rule.fieldPath ?? ''}`)}: ${rule.message}`),
     ),
   ];

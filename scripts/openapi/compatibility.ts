@@ -177,33 +177,31 @@ export function findings(before: OpenApi, after: OpenApi): readonly Finding[] {
       say(direction === 'request' ? 'addition' : 'breaking', where, `${type} is new`);
   }
 
+  /** Members of both, each with its place; says which are gone. */
+  function* stillThere(old: Json, now: Json, where: string): Generator<[at: string, old: Json, now: Json]> {
+    for (const [name, one] of Object.entries(old)) {
+      const other = now[name];
+      if (!isObject(one)) continue;
+      if (isObject(other)) yield [`${where} ${name}`, one, other];
+      else say('breaking', `${where} ${name}`, 'is gone');
+    }
+  }
+
   function responses(a: Json, b: Json, where: string): void {
     const [old, now] = [objectOf(a.responses), objectOf(b.responses)];
-    for (const [status, response] of Object.entries(old)) {
-      const other = now[status];
-      if (!isObject(response)) continue;
-      if (!isObject(other)) {
-        say('breaking', `${where} ${status}`, 'is gone');
-        continue;
-      }
-      contents(response, other, 'answer', `${where} ${status}`);
-      headers(objectOf(response.headers), objectOf(other.headers), `${where} ${status} header`);
+    for (const [at, response, other] of stillThere(old, now, where)) {
+      contents(response, other, 'answer', at);
+      headers(objectOf(response.headers), objectOf(other.headers), `${at} header`);
     }
     for (const status of minus(Object.keys(now), Object.keys(old)))
       say(status.startsWith('2') ? 'breaking' : 'addition', `${where} ${status}`, 'is new');
   }
 
   function headers(old: Json, now: Json, where: string): void {
-    for (const [name, header] of Object.entries(old)) {
-      const other = now[name];
-      if (!isObject(header)) continue;
-      if (!isObject(other)) {
-        say('breaking', `${where} ${name}`, 'is gone');
-        continue;
-      }
+    for (const [at, header, other] of stillThere(old, now, where)) {
       const [a, b] = [resolved(before, header), resolved(after, other)];
-      if (a.required === true && b.required !== true) say('breaking', `${where} ${name}`, 'may be missing now');
-      schemas(objectOf(a.schema), objectOf(b.schema), 'answer', `${where} ${name}`);
+      if (a.required === true && b.required !== true) say('breaking', at, 'may be missing now');
+      schemas(objectOf(a.schema), objectOf(b.schema), 'answer', at);
     }
     for (const name of minus(Object.keys(now), Object.keys(old))) say('addition', `${where} ${name}`, 'is new');
   }

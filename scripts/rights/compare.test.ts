@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { unseenRights } from '#cli/install/unseen-rights.ts';
 import { narrowable, type RoleRights, rightsOf, rightsProblems, staleExcuses, type Used } from './compare.ts';
-import { installedRoles } from './installed-roles.ts';
+import { installedRoles, ofEachKind } from './installed-roles.ts';
 
 const rule = (group: string, resources: string[], verbs: string[]) => ({ apiGroups: [group], resources, verbs });
 const agent: RoleRights = {
@@ -74,6 +74,15 @@ test('a right of the whole cluster that was used in tenant and system namespaces
   ];
   expect(narrowable([wide], uses)).toEqual(['agent may get pods in the whole cluster: used in system and tenants']);
   expect(narrowable([agent], uses)).toEqual([]);
+});
+
+test.each([
+  ['a group that is not ours', { apiGroups: ['batch'], resources: ['*'], verbs: ['list'] }],
+  ['all groups', { apiGroups: ['*'], resources: ['*'], verbs: ['list'] }],
+  ['two groups', { apiGroups: ['isthmus.dev', 'batch'], resources: ['*'], verbs: ['list'] }],
+  ['a group, beside subresources,', { apiGroups: ['isthmus.dev'], resources: ['*', '*/status'], verbs: ['patch'] }],
+])('all resources of %s are refused, as no request could be held against each', (_, wide) => {
+  expect(() => ofEachKind(wide)).toThrow('* is accepted alone');
 });
 
 test('all kinds of a group are compared one by one', () => {

@@ -5,6 +5,7 @@ import type { ClusterRole, ClusterRoleBinding } from '#shared/domain/core-kinds.
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { fabricName } from '#shared/domain/network-keys.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import type { RoleRights } from './compare.ts';
 
@@ -40,12 +41,16 @@ function accountsOf(role: string): readonly string[] | undefined {
   return undefined;
 }
 
-/** All resources of a group of ours, one by one: a kind that nothing reads is a right that nothing uses. */
-const ofEachKind = (rule: Rule): Rule => {
-  if (!rule.resources?.includes('*')) return rule;
-  const kinds = allKinds.filter(({ group }) => rule.apiGroups?.includes(group));
+/** All resources of a group of ours, one by one: a kind that nothing reads is a right that nothing uses. Throws for a `*` that it cannot spell out. */
+export function ofEachKind(rule: Rule): Rule {
+  const { apiGroups = [], resources = [] } = rule;
+  if (!resources.includes('*')) return rule;
+  const kinds = allKinds.filter(({ group }) => apiGroups.includes(group));
+  // Of another group, of several, or beside subresources, rights would be left out here, and never be looked for.
+  if (apiGroups.length !== 1 || resources.length !== 1 || kinds.length === 0)
+    throw new AppError('invalid_input', `* is accepted alone and in one group of ours: ${JSON.stringify(rule)}`);
   return { ...rule, resources: kinds.map(({ plural }) => plural) };
-};
+}
 
 const boundEverywhere = new Set(
   whole.flatMap((object) =>

@@ -103,6 +103,14 @@ export const badChanges: readonly BadChange[] = [
     says: ['status.conditions[0].status', '"Running"'],
   },
   {
+    why: 'a list of times in place of one',
+    kind: virtualNodes,
+    metadata: here('change'),
+    from: { clusterID: 'milan' },
+    toStatus: { conditions: [{ type: 'Node', status: 'None', lastTransitionTime: ['2026-01-31T12:00:00Z'] }] },
+    says: ['status.conditions[0].lastTransitionTime', 'must be of type string'],
+  },
+  {
     why: 'a time that is none',
     kind: virtualNodes,
     metadata: here('change'),

@@ -2,7 +2,7 @@
 
 /** The files that call what is below. vitest.config.ts puts them into the project `long` too, where they take all their cases. */
 export const filesWithCases = [
-  'agent/api-proxy/front-door.test.ts',
+  'agent/api-proxy/front-door-requests.test.ts',
   'agent/api-proxy/hostile-callers.test.ts',
   'agent/broker/trust/lies.test.ts',
   'agent/network/gateway/templates/hostile-templates.test.ts',
@@ -19,6 +19,7 @@ export const filesWithCases = [
   'functions/api/isolation.test.ts',
   'scripts/agent-kit/kit.real.test.ts',
   'scripts/gen/chart/templates.real.test.ts',
+  'test/contract/crds.real.test.ts',
   'test/contract/openapi-conformance.real.test.ts',
   'test/orderings/hostile-answers.test.ts',
   'test/orderings/hostile-bytes.test.ts',

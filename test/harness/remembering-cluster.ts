@@ -2,22 +2,12 @@
 import type { Cache, Change, Cluster } from '#kube/model/types.ts';
 import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { selects } from './label-selector.ts';
 
 type Loose = KubeObject & { spec?: Json; status?: Json; data?: Json };
 type Json = Record<string, unknown>;
 
 const keyOf = (kind: string, { namespace, name }: ObjectRef): string => `${kind}/${namespace ?? ''}/${name}`;
-
-/** `a=b`, `a!=b`, `a` and `!a`, joined by commas: what the channel asks for. */
-function selects(selector: string | undefined, labels: Readonly<Record<string, string>> = {}): boolean {
-  return (selector ?? '').split(',').every((term) => {
-    const [, key = '', operator, value] = /^(!?[^!=]*)(!?=)?(.*)$/.exec(term.trim()) ?? [];
-    if (key === '') return true;
-    if (operator === '=') return labels[key] === value;
-    if (operator === '!=') return labels[key] !== value;
-    return key.startsWith('!') ? !(key.slice(1) in labels) : key in labels;
-  });
-}
 
 const merged = (before: Json, change: Json): Json => {
   const out = { ...before };

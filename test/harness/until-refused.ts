@@ -12,7 +12,7 @@ export async function revokeUntilRefused(ask: () => Promise<unknown>, revoke: ()
   await revoke();
   let lastMs = 0;
   await eventually(
-    'the token to be refused',
+    'the credential to be refused',
     async () => {
       try {
         await ask();

@@ -1,23 +1,13 @@
 /** A cache that shows what its server tells it in that order, and as late as its owner delivers it. */
 import type { Cache, CacheOptions, Change, ListOptions } from '#kube/model/types.ts';
 import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
+import { selects } from '#test/harness/label-selector.ts';
 
 export type Loose = KubeObject & { spec?: Record<string, unknown>; status?: Record<string, unknown> };
 
 export const keyOf = (kind: string, { namespace, name }: ObjectRef): string => `${kind}/${namespace ?? ''}/${name}`;
 
 export const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
-
-/** `a=b`, `a!=b`, `a` and `!a`, joined by commas. */
-function selects(selector: string | undefined, labels: Readonly<Record<string, string>> = {}): boolean {
-  return (selector ?? '').split(',').every((term) => {
-    const [, key = '', operator, value] = /^(!?[^!=]*)(!?=)?(.*)$/.exec(term.trim()) ?? [];
-    if (key === '') return true;
-    if (operator === '=') return labels[key] === value;
-    if (operator === '!=') return labels[key] !== value;
-    return key.startsWith('!') ? !(key.slice(1) in labels) : key in labels;
-  });
-}
 
 export function isIn(object: Loose, { namespace, labelSelector, fieldSelector }: ListOptions): boolean {
   if (namespace !== undefined && object.metadata.namespace !== namespace) return false;

@@ -8,6 +8,8 @@ export interface Access {
   readonly ca: string;
   readonly cert: string;
   readonly key: string;
+  /** Keeps connections; without one each request has its own. */
+  readonly agent?: https.Agent;
 }
 
 export interface ApiAnswer {
@@ -15,7 +17,7 @@ export interface ApiAnswer {
   readonly body: string;
 }
 
-/** One request on a connection of its own. Rejects when nothing answers. */
+/** One request. Rejects when nothing answers. */
 export function callApi(access: Access, target: string, method = 'GET', body?: unknown): Promise<ApiAnswer> {
   return new Promise((resolve, reject) => {
     const text = body === undefined ? undefined : JSON.stringify(body);
@@ -24,7 +26,7 @@ export function callApi(access: Access, target: string, method = 'GET', body?: u
       new URL(target, access.url),
       {
         method,
-        agent: false,
+        agent: access.agent ?? false,
         ca: access.ca,
         cert: access.cert,
         key: access.key,

@@ -1,22 +1,20 @@
 /** Brings this cluster to what the broker desires, one peering at a time, and remembers how far that got. */
 
-import { createHash } from 'node:crypto';
 import type { Cache, Cluster } from '#kube/model/types.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import { sameJson } from '#shared/domain/json-equality.ts';
 import type { KubeObject, Secret } from '#shared/domain/kube-object.ts';
-import { fieldManager, isthmusAnnotation, isthmusLabel, label } from '#shared/domain/liqo-keys.ts';
+import { isthmusAnnotation, isthmusLabel, label } from '#shared/domain/liqo-keys.ts';
 import { gatewayKeys, networkName } from '#shared/domain/network-keys.ts';
 import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
-import { codeOf, isRetryable } from '#shared/errors/app-error.ts';
-import { messageOf } from '#shared/errors/message-of.ts';
+import { isRetryable } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
-import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
-import type { DesiredAnswer, DesiredSet, KubeManifest, ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
+import type { DesiredAnswer, DesiredSet, ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
 import { brokerKind } from '../kinds/all.ts';
 import { tenantNamespaceOf } from '../kinds/derived.ts';
 import type { Distrust, PeerTrust } from '../trust/peer-trust.ts';
+import { createDesiredWrites, foreignObject, manifestHash } from './desired-writes.ts';
 import { manifestRejection } from './manifest-check.ts';
 import { observedSet } from './observed-objects.ts';
 import {
@@ -26,13 +24,12 @@ import {
   type LiveObject,
   manifestRef,
   type PlanInput,
-  peerDeadAnnotation,
   planSet,
   refText,
   vanished,
 } from './plan.ts';
 import { linkRejection, policyFacts, policyRejection, trustPolicy } from './policy-check.ts';
-import { appliedHashAnnotation, type ChannelCaches, objectOf, watchedObjects } from './watched-objects.ts';
+import { type ChannelCaches, objectOf, watchedObjects } from './watched-objects.ts';
 
 interface Progress {
   readonly revision: number;
@@ -81,6 +78,7 @@ export function createDesiredState({
   onProgress,
   again = () => undefined,
 }: DesiredStateDeps): DesiredState {
+  const writes = createDesiredWrites({ cluster, log });
   const sets = new Map<string, DesiredSet>();
   const progress = new Map<string, Progress>();
   /** Absent sets that were clean once: from then on the agent only reports them empty, and touches no object. */
@@ -153,6 +151,10 @@ export function createDesiredState({
   const view = (set: DesiredSet) => watchedObjects(caches, set, isSuperseded(set));
   const liveOf = (set: DesiredSet): readonly LiveObject[] => view(set).live.filter(({ uid }) => !spared.has(uid));
 
+  async function removeAll(objects: readonly LiveObject[], signal: AbortSignal): Promise<void> {
+    for (const object of objects) if (!(await writes.remove(object, signal))) spared.add(object.uid);
+  }
+
   async function reconcile(peering: string, signal: AbortSignal): Promise<Outcome> {
     const set = sets.get(peering);
     if (!set) return settled;
@@ -194,7 +196,7 @@ export function createDesiredState({
       refused: new Set(refusals.map((refusal) => refusal.object)),
       hashOf: manifestHash,
     });
-    if (plan.markPeerDead) await markPeerDead(set, signal);
+    if (plan.markPeerDead) await writes.markPeerDead(set, signal);
     let transient: unknown;
     for (const manifest of plan.apply) {
       const isKnown = live.some(
@@ -202,12 +204,14 @@ export function createDesiredState({
           one.peering !== undefined && refText(one.kind, one.ref) === refText(manifest.kind, manifestRef(manifest)),
       );
       const failure =
-        isKnown || !(await isForeign(manifest, signal)) ? await applyOne(set, manifest, signal) : foreign(manifest);
+        isKnown || !(await writes.isForeign(manifest, signal))
+          ? await writes.apply(set, manifest, signal)
+          : foreignObject(manifest);
       if (failure === undefined) continue;
       refusals.push(failure.refusal);
       if (isRetryable(failure.error)) transient ??= failure.error;
     }
-    for (const object of plan.remove) await removeOne(object, signal);
+    await removeAll(plan.remove, signal);
     if (plan.apply.length + plan.remove.length > 0) {
       log.info('desired set applied', {
         peering,
@@ -238,8 +242,8 @@ export function createDesiredState({
     const isOfPeer = (other: DesiredSet) => other.peer === set.peer && other.state === 'present';
     const ending: DesiredSet = { ...set, state: 'absent', peerDead: true, objects: [] };
     const plan = planSet({ set: ending, live, wantedElsewhere: new Set(), refused: new Set(), hashOf: manifestHash });
-    if (plan.markPeerDead) await markPeerDead(set, signal);
-    for (const object of plan.remove) await removeOne(object, signal);
+    if (plan.markPeerDead) await writes.markPeerDead(set, signal);
+    await removeAll(plan.remove, signal);
     if (plan.remove.length > 0)
       log.warn("what was applied under a key that is not the peer's is taken back", {
         peering: set.peering,
@@ -291,78 +295,6 @@ export function createDesiredState({
     return waiting('the broker to end the peering on both sides', 60_000);
   }
 
-  async function applyOne(set: DesiredSet, manifest: KubeManifest, signal: AbortSignal) {
-    const type = brokerKind(manifest.kind)?.type;
-    if (!type) throw new TypeError(`no handle for ${manifest.kind}`);
-    const object = {
-      ...manifest,
-      metadata: {
-        ...manifest.metadata,
-        labels: { ...manifest.metadata.labels, [isthmusLabel.peering]: set.peering },
-        annotations: { ...manifest.metadata.annotations, [appliedHashAnnotation]: manifestHash(manifest) },
-      },
-    };
-    try {
-      await cluster.api.apply(
-        type,
-        object as Parameters<typeof cluster.api.apply>[1],
-        { fieldManager: fieldManager.broker },
-        signal,
-      );
-      return undefined;
-    } catch (error) {
-      const code = codeOf(error);
-      if (code === undefined) throw error;
-      // The API server or an admission webhook refused it: the report has the reason, for the peering's conditions.
-      const refusal = {
-        object: refText(manifest.kind, manifestRef(manifest)),
-        code,
-        message: messageOf(error),
-      };
-      return { refusal, error };
-    }
-  }
-
-  /** An object of this name is there, and no broker applied it: taking it over would let the broker remove it later. */
-  async function isForeign(manifest: KubeManifest, signal: AbortSignal): Promise<boolean> {
-    const type = brokerKind(manifest.kind)?.type;
-    if (type === undefined || (await cluster.api.get(type, manifestRef(manifest), signal)) === undefined) return false;
-    return !(await cluster.api.appliers(type, manifestRef(manifest), signal)).includes(fieldManager.broker);
-  }
-
-  async function removeOne(object: LiveObject, signal: AbortSignal): Promise<void> {
-    const kind = brokerKind(object.kind);
-    if (kind?.removedBy !== 'agent') return;
-    // A guest that labels an object could have it removed otherwise. What controllers derived from the broker's objects is theirs to give up.
-    if (object.peering !== undefined) {
-      const appliers = await cluster.api.appliers(kind.type, object.ref, signal);
-      if (!appliers.includes(fieldManager.broker)) {
-        spared.add(object.uid);
-        return;
-      }
-    }
-    await cluster.api.delete(kind.type, object.ref, { uid: object.uid }, signal);
-  }
-
-  async function markPeerDead(set: DesiredSet, signal: AbortSignal): Promise<void> {
-    const foreign = cluster.caches
-      .cache(foreignClusters)
-      .list()
-      .find((fc) => fc.spec.clusterID === set.peer);
-    if (!foreign || foreign.metadata.annotations?.[peerDeadAnnotation] === 'true') return;
-    log.warn('the peer is declared unreachable for good, nothing waits for it any more', {
-      peering: set.peering,
-      peer: set.peer,
-    });
-    await cluster.api.mergePatch(
-      foreignClusters,
-      { name: foreign.metadata.name },
-      { metadata: { annotations: { [peerDeadAnnotation]: 'true' } } },
-      {},
-      signal,
-    );
-  }
-
   function* peeringsOf(object: KubeObject): Iterable<string> {
     const own = object.metadata.labels?.[isthmusLabel.peering];
     const peer = object.metadata.labels?.[label.remoteClusterId];
@@ -412,20 +344,3 @@ export function createDesiredState({
 
 /** By this the log of the broker, its audit log and this log are read together. */
 const traced = ({ requestId }: DesiredSet) => (requestId === undefined ? {} : { requestId });
-
-function foreign(manifest: KubeManifest) {
-  const object = refText(manifest.kind, manifestRef(manifest));
-  const message = `${object} exists in this cluster and was not made by a broker; a broker takes over nothing that it did not make`;
-  return { refusal: { object, code: 'object_not_allowed', message }, error: undefined };
-}
-
-const manifestHash = (manifest: KubeManifest): string =>
-  createHash('sha256').update(stable(manifest)).digest('hex').slice(0, 32);
-
-/** JSON with sorted keys: the same manifest gives the same text in any order of its members. */
-const stable = (value: unknown): string =>
-  JSON.stringify(value, (_key, v: unknown) =>
-    typeof v === 'object' && v !== null && !Array.isArray(v)
-      ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : v,
-  );

@@ -15,14 +15,7 @@ export const Bytes = z
   .string()
   .regex(/^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/, 'must be base64');
 /** RFC 3339. */
-export const Timestamp = z
-  .string()
-  .refine(
-    (text) =>
-      /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/.test(text) && !Number.isNaN(Date.parse(text)),
-    'must be a time like 2026-01-31T12:00:00Z',
-  )
-  .meta({ format: 'date-time' });
+export const Timestamp = z.iso.datetime({ offset: true, error: 'must be a time like 2026-01-31T12:00:00Z' });
 export const StringMap = z.record(z.string(), z.string());
 
 /** A Kubernetes quantity as stored: a user may write `cpu: 2` as a whole number. `shared/domain/quantity.ts` parses both. */

@@ -67,6 +67,11 @@ describe('structuralSchema', () => {
     });
   });
 
+  it('leaves the pattern of a time to say all: of a string with a format the API server takes a list', () => {
+    const { when } = structuralSchema(z.object({ when: z.iso.datetime() })).properties ?? {};
+    expect(when).toEqual({ type: 'string', pattern: expect.stringContaining('T(') });
+  });
+
   it.each<[string, z.ZodType, RegExp]>([
     ['a union', z.object({ a: z.object({ b: z.union([z.string(), z.boolean()]) }) }), /^a\.b: anyOf is not structural/],
     [
@@ -76,6 +81,7 @@ describe('structuralSchema', () => {
     ],
     ['an intersection', z.object({ a: z.string().and(z.enum(['x'])) }), /^a: allOf is not structural/],
     ['a schema with an id', z.object({ a: z.string().meta({ id: 'Name' }) }), /^a: references are not structural/],
+    ['a format without a pattern', z.object({ a: z.string().meta({ format: 'date' }) }), /^a: format date without/],
     ['lookaround', z.object({ a: z.string().regex(/^(?!x)/) }), /^a: pattern .* lookaround/],
     ['a back-reference', z.object({ a: z.string().regex(/^(x)\1$/) }), /^a: pattern .* back-reference/],
     ['a value of any type', z.object({ a: z.array(z.unknown()) }), /^a\[\]: has no type/],

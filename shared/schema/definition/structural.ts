@@ -78,6 +78,7 @@ function structural(node: Json, at: string): StructuralSchema {
     else refuse(at, `the API server knows no keyword ${keyword}`);
   }
   integerFormat(result);
+  stringFormat(result, at);
   if (result.type === undefined) refuse(at, 'has no type: describe it with `.meta({ type })` or use `opaque()`');
   if (result.type === 'array' && result.items === undefined) refuse(at, 'an array needs items');
   return inReadingOrder(result);
@@ -125,6 +126,17 @@ function re2(pattern: string, at: string): string {
   if (/\(\?(?!:)/.test(pattern)) refuse(at, `pattern ${pattern} uses lookaround or named groups, which RE2 lacks`);
   if (/\\[1-9k]/.test(pattern)) refuse(at, `pattern ${pattern} uses a back-reference, which RE2 lacks`);
   return pattern.replaceAll('\\/', '/');
+}
+
+/** Of a string with a format the API server takes a list as well: the pattern has to say all. */
+function stringFormat(node: Json, at: string): void {
+  if (node.type !== 'string' || node.format === undefined) return;
+  if (node.pattern === undefined)
+    refuse(
+      at,
+      `format ${String(node.format)} without a pattern: of a string with a format the API server takes a list`,
+    );
+  delete node.format;
 }
 
 /** zod writes the bounds of its integers; the API server has names for them. */

@@ -4,8 +4,10 @@ import {
   focusOn,
   type GinkgoReport,
   inPieces,
+  type Outcome,
   outcomesOf,
   selectedSpecs,
+  shortcomings,
   staleReasons,
 } from './report.ts';
 
@@ -66,6 +68,17 @@ describe('a reason', () => {
     expect(staleReasons([reason], [passed.spec], [passed])).toHaveLength(1);
     expect(staleReasons([reason], [passed.spec], [{ ...passed, state: 'failed' }])).toEqual([]);
     expect(staleReasons([{ ...reason, state: 'not applicable' }], [passed.spec], [])).toEqual([]);
+  });
+});
+
+describe('a run', () => {
+  const outcome: Outcome = { spec: 'a', state: 'passed', seconds: 1, message: '' };
+  const run = { reasons: [], all: ['a', 'b', 'c'], outcomes: [outcome], given: ['a'], left: [] };
+
+  it('falls short of specs that the suite is silent about, and of those that were left out for want of time', () => {
+    expect(shortcomings(run)).toEqual([]);
+    expect(shortcomings({ ...run, given: ['a', 'b'] })).toEqual(['the suite says nothing of b']);
+    expect(shortcomings({ ...run, left: ['b', 'c'] })).toEqual([expect.stringMatching(/^2 specs were left out/)]);
   });
 });
 

@@ -98,6 +98,27 @@ export function staleReasons(
   });
 }
 
+interface Run {
+  readonly reasons: readonly Reason[];
+  /** Every spec of the suite. */
+  readonly all: readonly string[];
+  readonly outcomes: readonly Outcome[];
+  /** What was given to the suite. */
+  readonly given: readonly string[];
+  /** What was not, for want of time. */
+  readonly left: readonly string[];
+}
+
+/** Why a run shows less than it should, besides failures that have no reason. */
+export function shortcomings({ reasons, all, outcomes, given, left }: Run): readonly string[] {
+  const ran = new Set(outcomes.map(({ spec }) => spec));
+  return [
+    ...given.filter((spec) => !ran.has(spec)).map((spec) => `the suite says nothing of ${spec}`),
+    ...(left.length === 0 ? [] : [`${left.length} specs were left out for want of time: --resume goes on with them`]),
+    ...staleReasons(reasons, all, outcomes),
+  ];
+}
+
 /** Specs in groups that take about the same number each. */
 export function inPieces(specs: readonly string[], most: number): readonly (readonly string[])[] {
   const pieces = Math.ceil(specs.length / most);

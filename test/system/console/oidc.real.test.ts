@@ -184,12 +184,15 @@ test('at the hosted console, under its one policy, a member logs in, is renewed 
 
 test('the hosted console asks no provider that its operator has not named', async () => {
   const other = await serveHosted({ url: console.url, ca: console.broker().caPem }, []);
-  const seen = await visit(browser, { url: other.url });
-  await seen.page.getByLabel('Issuer').fill(issuer);
-  await seen.page.getByLabel('Client ID').fill(client);
-  await seen.page.getByRole('button', { name: 'Go to the provider' }).click();
-  await seen.page.getByRole('alert').waitFor();
-  expect(seen.complaints.join()).toContain('Content Security Policy');
-  await seen.close();
-  other.close();
+  try {
+    const seen = await visit(browser, { url: other.url });
+    await seen.page.getByLabel('Issuer').fill(issuer);
+    await seen.page.getByLabel('Client ID').fill(client);
+    await seen.page.getByRole('button', { name: 'Go to the provider' }).click();
+    await seen.page.getByRole('alert').waitFor();
+    expect(seen.complaints.join()).toContain('Content Security Policy');
+    await seen.close();
+  } finally {
+    other.close();
+  }
 });

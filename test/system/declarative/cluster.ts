@@ -15,13 +15,13 @@ import { openCluster } from '#kube/open-cluster.ts';
 import { deployments, namespaces, nodes, pods, secrets } from '#shared/domain/core-kinds.ts';
 import { type Node, type Pod, refOf } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
-import { type Log, silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import type { Connection } from '#shared/schema/liqo/connection.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { ApiServer, TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { testLog as log } from '#test/harness/logs.ts';
 import { startOwnKindsServer } from '#test/harness/own-kinds.ts';
 import { beat, plenty } from '#test/harness/steady-node.ts';
 
@@ -42,15 +42,6 @@ export interface ClusterPlan {
   readonly externalCidr: string;
   readonly nodeAddress: string;
 }
-
-const consoleLog: Log = {
-  with: () => consoleLog,
-  debug() {},
-  info() {},
-  warn: (message, fields) => console.warn(message, fields),
-  error: (message, error, fields) => console.error(message, error, fields),
-};
-const log = process.env.TEST_LOG ? consoleLog : silentLog;
 
 export const startCluster = async (plan: ClusterPlan): Promise<DeclaredCluster> =>
   installOn(await leaseApiServer(), plan);

@@ -8,8 +8,8 @@ import { life } from './scenarios/pod-lifecycle.ts';
 import { openTutorial } from './tutorial.ts';
 
 const place = { root: repositoryRoot, dir: process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', 'examples') };
-/** `ISTHMUS_KEEP_WORLD=1` leaves everything running, and the next run starts from it. */
-const keep = process.env.ISTHMUS_KEEP_WORLD === '1';
+/** `ISTHMUS_KEEP_CLUSTERS=1` leaves everything running, and the next run starts from it. */
+const keep = process.env.ISTHMUS_KEEP_CLUSTERS === '1';
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
 let playground: Playground | undefined;
 const envFile = (): string => {

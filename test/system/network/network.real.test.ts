@@ -19,8 +19,8 @@ import { visit } from './neighbour.ts';
 import { isKernelState, nodePlace, type Place, podPlace, settledKernels } from './test-pods.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'network-under-test') };
-/** `ISTHMUS_KEEP_WORLD=1` leaves everything running, and the next run starts from it. */
-const keep = process.env.ISTHMUS_KEEP_WORLD === '1';
+/** `ISTHMUS_KEEP_CLUSTERS=1` leaves everything running, and the next run starts from it. */
+const keep = process.env.ISTHMUS_KEEP_CLUSTERS === '1';
 const ranges = { nodes: 2, podCidr: '10.50.0.0/16', serviceCidr: '10.150.0.0/16' } as const;
 /** What each cluster calls the pods of the other: the first range that is free for it. */
 const view = (ip: string): string => ip.replace(/^10\.50\./, '10.51.');

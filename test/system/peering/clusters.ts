@@ -11,10 +11,11 @@ import { clusterRoles, namespaces } from '#shared/domain/core-kinds.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import { type Log, silentLog } from '#shared/ports/log.ts';
+import type { Log } from '#shared/ports/log.ts';
 import { connectAsAgent, giveAgentRights } from '#test/harness/agent-account.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
 import type { ApiServer, TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { testLog } from '#test/harness/logs.ts';
 import { startOwnKindsServer } from '#test/harness/own-kinds.ts';
 import { startSteadyNode } from '#test/harness/steady-node.ts';
 import { ShiftedClock } from './shifted-clock.ts';
@@ -50,14 +51,6 @@ export interface PairSettings {
 /** Of a kube-controller-manager that has no key to sign with: as on EKS, requests are approved and get no answer. */
 const noSigner: readonly string[] = ['--cluster-signing-cert-file=', '--cluster-signing-key-file='];
 
-const consoleLog: Log = {
-  with: () => consoleLog,
-  debug() {},
-  info() {},
-  warn: (message, fields) => console.warn(message, fields),
-  error: (message, error, fields) => console.error(message, error, fields),
-};
-
 /** What else runs in each cluster, started with the peering controllers and ended with them. */
 export type More = (deps: {
   readonly cluster: Cluster;
@@ -75,7 +68,7 @@ async function startCluster<S extends ApiServer>(
   arch: string,
   more: More,
   connectPeer: ConnectPeer | undefined,
-  { credentials = 'certificate', log = process.env.TEST_LOG ? consoleLog : silentLog }: PairSettings,
+  { credentials = 'certificate', log = testLog }: PairSettings,
 ): Promise<TestCluster<S>> {
   const api = createKubeApi(await connectKubeconfig(server.kubeconfig), { clock, log });
   await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: systemNamespace } });

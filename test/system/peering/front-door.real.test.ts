@@ -13,14 +13,16 @@ import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { pods, secrets } from '#shared/domain/core-kinds.ts';
 import { name, systemNamespace } from '#shared/domain/liqo-keys.ts';
-import { type Log, silentLog } from '#shared/ports/log.ts';
+import { silentLog } from '#shared/ports/log.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
 import type { ApiServer, TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { recordingLog } from '#test/harness/logs.ts';
 import { type Ended, run } from '#test/harness/program.ts';
+import { revokeUntilRefused } from '#test/harness/until-refused.ts';
 import {
   isReady,
   offloadedNamespace,
@@ -45,14 +47,7 @@ const ofSlice = name.sliceIdentity('milan');
 const credential = { namespace: there, name: 'isthmus-credential-peer' };
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-door-'));
 
-const logged: string[] = [];
-const recording: Log = {
-  with: () => recording,
-  debug: (...all) => void logged.push(JSON.stringify(all)),
-  info: (...all) => void logged.push(JSON.stringify(all)),
-  warn: (...all) => void logged.push(JSON.stringify(all)),
-  error: (message, error, ...all) => void logged.push(JSON.stringify([message, String(error), ...all])),
-};
+const { log, lines: logged } = recordingLog();
 
 let pair: Pair<TestApiServer>;
 
@@ -82,7 +77,7 @@ beforeAll(async () => {
     await presentIdentity(two);
     await virtualNodeAppears(two);
   };
-  pair = await startUnsignedOffloadingPair({ credentials: 'token', log: recording }, { further, peerBy });
+  pair = await startUnsignedOffloadingPair({ credentials: 'token', log }, { further, peerBy });
 }, 900_000);
 afterAll(async () => {
   await pair?.stop();
@@ -186,24 +181,10 @@ test('no object of either cluster and no line of a log holds a token in the clea
 test('deleting the Secret ends every certificate before it at once; the next one is let in', async () => {
   const old = await kubeconfigOf(controlPlane);
   const api = await login(old);
-  await api.list(resourceSlices, { namespace: there });
-  const began = performance.now();
-  await pair.provider.api.delete(secrets, credential);
-  let lastMs = 0;
-  await eventually(
-    'the certificate to be refused',
-    async () => {
-      try {
-        await api.list(resourceSlices, { namespace: there });
-        lastMs = performance.now() - began;
-        return false;
-      } catch {
-        return true;
-      }
-    },
-    { everyMs: 20, withinMs: 60_000 },
+  await revokeUntilRefused(
+    () => api.list(resourceSlices, { namespace: there }),
+    () => pair.provider.api.delete(secrets, credential),
   );
-  console.log(`revoked: the last request was answered ${(lastMs / 1000).toFixed(2)} s after the Secret was deleted`);
   const renewed = await soon('another certificate', async () => {
     const { authParams } = (await tenant())?.status ?? {};
     return authParams?.signedCRT !== undefined && !old.includes(authParams.signedCRT) && authParams.signedCRT;

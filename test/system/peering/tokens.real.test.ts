@@ -17,7 +17,6 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import { label, name, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
-import type { Log } from '#shared/ports/log.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { type Identity, identities } from '#shared/schema/liqo/identity.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
@@ -25,6 +24,7 @@ import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import type { TestApiServer } from '#test/harness/kube-apiserver.ts';
+import { recordingLog } from '#test/harness/logs.ts';
 import { revokeUntilRefused } from '#test/harness/until-refused.ts';
 import {
   isReady,
@@ -45,18 +45,11 @@ const there = name.tenantNamespace('rome');
 const controlPlane = name.controlPlaneIdentity('milan');
 const ofSlice = name.sliceIdentity('milan');
 
-const logged: string[] = [];
-const recording: Log = {
-  with: () => recording,
-  debug: (...all) => void logged.push(JSON.stringify(all)),
-  info: (...all) => void logged.push(JSON.stringify(all)),
-  warn: (...all) => void logged.push(JSON.stringify(all)),
-  error: (message, error, ...all) => void logged.push(JSON.stringify([message, String(error), ...all])),
-};
+const { log, lines: logged } = recordingLog();
 
 let pair: Pair<TestApiServer>;
 beforeAll(async () => {
-  pair = await startUnsignedOffloadingPair({ credentials: 'auto', log: recording });
+  pair = await startUnsignedOffloadingPair({ credentials: 'auto', log });
 }, 900_000);
 afterAll(async () => await pair?.stop());
 

@@ -1,7 +1,7 @@
 /**
  * Peerings with network, made and ended over and over on two real clusters, while gateways, agents and node processes are killed. Each becomes
  * Ready with both ends Connected. `ISTHMUS_LONG_PEERINGS` is how many (200), `ISTHMUS_LONG_SEED` repeats the kills of an earlier run,
- * `ISTHMUS_KEEP_WORLD=1` leaves the clusters running when it has failed.
+ * `ISTHMUS_KEEP_CLUSTERS=1` leaves the clusters running when it has failed.
  */
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -57,7 +57,7 @@ beforeAll(async () => {
   stage = await createStage(clusters);
 }, 900_000);
 afterAll(async () => {
-  if (passed || process.env.ISTHMUS_KEEP_WORLD !== '1') await removeProductClusters(place);
+  if (passed || process.env.ISTHMUS_KEEP_CLUSTERS !== '1') await removeProductClusters(place);
 }, 180_000);
 
 async function kill({ cluster, what, afterMs }: Kill): Promise<void> {

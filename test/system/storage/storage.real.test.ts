@@ -29,8 +29,8 @@ import { describeMoves } from './moves.ts';
 import { claim, genuine, on, openStorageStage, reader, shop, shopThere, statefulSet, writer } from './storage-stage.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-under-test') };
-/** While writing a test: `ISTHMUS_KEEP_WORLD=1` leaves everything running, and the next run starts from it. */
-const keep = process.env.ISTHMUS_KEEP_WORLD === '1';
+/** While writing a test: `ISTHMUS_KEEP_CLUSTERS=1` leaves everything running, and the next run starts from it. */
+const keep = process.env.ISTHMUS_KEEP_CLUSTERS === '1';
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
 let stage: Stage;
 

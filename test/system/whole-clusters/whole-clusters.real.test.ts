@@ -10,8 +10,8 @@ import { refusals } from './scenarios/refusals.ts';
 import { remotePods } from './scenarios/remote-pods.ts';
 import { unpeering } from './scenarios/unpeering.ts';
 
-/** While writing a scenario: `ISTHMUS_KEEP_WORLD=1` leaves everything running, and the next run starts from it. */
-const keep = process.env.ISTHMUS_KEEP_WORLD === '1';
+/** While writing a scenario: `ISTHMUS_KEEP_CLUSTERS=1` leaves everything running, and the next run starts from it. */
+const keep = process.env.ISTHMUS_KEEP_CLUSTERS === '1';
 const onStage = openStage({ folder: 'whole-clusters', brokerPort: 7543, keep });
 
 // In this order: each scenario finds what the ones before it left. Clusters that were kept may have all of that already.

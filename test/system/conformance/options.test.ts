@@ -1,0 +1,18 @@
+import { expect, it } from 'vitest';
+import { readOptions } from './options.ts';
+
+it('sets no limit of time by itself, and one beside --resume, which writes the page', () => {
+  expect(readOptions([])).toMatchObject({ groups: ['node'], minutes: Number.POSITIVE_INFINITY, writes: false });
+  expect(readOptions(['--resume', '--minutes', '10'])).toMatchObject({ resume: true, minutes: 10, writes: true });
+});
+
+it.each([
+  [['--minutes', '10'], /--minutes is accepted with --resume/],
+  [['--minutes', '10', '--write'], /--minutes is accepted with --resume/],
+  [['--minutes', '10', '--resume', '--list'], /not with --list/],
+  [['--minutes', '0', '--resume'], /--minutes is 0/],
+  [['--minutes', 'ten', '--resume'], /--minutes is ten/],
+  [['--group', 'nodes'], /--group is nodes/],
+])('refuses %j', (args, words) => {
+  expect(() => readOptions(args)).toThrow(words);
+});
