@@ -64,6 +64,10 @@ const benches: Readonly<Record<string, Bench>> = {
     what: 'Mbit/s between pods of two clusters, of each leg and from leaf to leaf; ms to program 200 nodes and 5,000 pods',
     run: async (options) => (await import('./dataplane/dataplane.ts')).run(options),
   },
+  storage: {
+    what: 'MiB/s of the copy of a move of 1 GiB that is written to, beside bare rsync, and seconds of its last pass and comparison; two movers over loopback',
+    run: async (options) => (await import('./storage/storage.ts')).run(options),
+  },
   'cli-start': {
     what: 'seconds from the start to the end of `isthmus version --client` from the packed command line',
     run: async (options) => (await import('./cli-start/cli-start.ts')).run(options),

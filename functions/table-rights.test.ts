@@ -38,6 +38,17 @@ test('$disconnect may look at the peerings of the agent that is gone', async () 
   expect(await control.clusters.get(admin, 'rome')).toMatchObject({ id: 'rome' });
 });
 
+test('the sweep may look at peerings of agents that went silent, at deletions and at webhooks', async () => {
+  const { guard, control, clock, phase } = await peered();
+  clock.advance(3_600_000);
+  await guard.asFunctionOf('schedule-sweep', async () => {
+    await control.peerings.sweep();
+    await control.tenants.deletion.sweep();
+    await control.webhooks.deliverer?.announce();
+  });
+  expect(await phase()).toBe('Degraded');
+});
+
 test('a cluster that has peerings may enrol once more', async () => {
   const { call, join, tenant: made } = await createApiFixture();
   const [tenant, keys] = ['acme', newAgentKeys()];

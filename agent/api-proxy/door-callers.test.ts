@@ -9,7 +9,7 @@ import { createDoorAuthority, issueDoorClient } from '#agent/pki/door-certificat
 import { readPem, toBase64 } from '#agent/pki/pem.ts';
 import type { Secret } from '#shared/domain/kube-object.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
-import { doorCallers, doorHosts } from './door-callers.ts';
+import { doorCallers, doorHosts, rememberedCallers } from './door-callers.ts';
 
 const now = Date.UTC(2026, 0, 1);
 const authority = createDoorAuthority(now);
@@ -118,4 +118,18 @@ test('the door is where the consumer knows the proxy of the link, and nowhere el
       },
     ),
   );
+});
+
+test('the callers of the door are found out once for what Secrets and Tenants say, and again when one of them says something else', () => {
+  let [secrets, tenants] = [[secret()], [tenant()]];
+  const callers = rememberedCallers({ list: () => secrets }, { list: () => tenants });
+  const first = callers();
+  expect([first.size, callers()]).toEqual([2, first]);
+  expect(callers()).toBe(first);
+  tenants = [tenant({ spec: { tenantCondition: 'Drained' } })];
+  expect(callers().size).toBe(0);
+  tenants = [tenant()];
+  expect(callers()).toEqual(first);
+  secrets = [];
+  expect(callers().size).toBe(0);
 });

@@ -56,6 +56,23 @@ export function doorCallers(secrets: readonly Secret[], tenants: readonly Tenant
   return callers;
 }
 
+interface Listing<T> {
+  list(): readonly T[];
+}
+
+/** `doorCallers` of two caches, which answer with the same list until something in it changes. */
+export function rememberedCallers(
+  secrets: Listing<Secret>,
+  tenants: Listing<Tenant>,
+): () => ReadonlyMap<string, DoorCaller> {
+  let known: [readonly Secret[], readonly Tenant[], ReadonlyMap<string, DoorCaller>] | undefined;
+  return () => {
+    const [listed, own] = [secrets.list(), tenants.list()];
+    if (known === undefined || known[0] !== listed || known[1] !== own) known = [listed, own, doorCallers(listed, own)];
+    return known[2];
+  };
+}
+
 /** Addresses by which consumers call the door, sorted. */
 export const doorHosts = (tenants: readonly Tenant[]): readonly string[] =>
   [

@@ -11,7 +11,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import { AccountTokens } from './account-tokens.ts';
-import { doorCallers, doorHosts } from './door-callers.ts';
+import { doorHosts, rememberedCallers } from './door-callers.ts';
 import { type FrontDoor, openFrontDoor } from './front-door.ts';
 
 export interface DoorKeeperDeps {
@@ -47,7 +47,7 @@ interface OpenDoor {
 export function createDoorKeeper(deps: DoorKeeperDeps): DoorKeeper {
   const { api, tenants, secrets, systemNamespace, clock, log, upstream, host } = deps;
   let opened: OpenDoor | undefined;
-  const callers = () => doorCallers(secrets.list(), tenants.list());
+  const callers = rememberedCallers(secrets, tenants);
 
   async function close(): Promise<void> {
     const was = opened;

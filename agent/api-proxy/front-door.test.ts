@@ -46,7 +46,7 @@ interface Asked {
 }
 
 /** Answers with what it was asked; watches of `/watch` stay open after their first line. */
-async function startApi(status = () => 200) {
+async function startApi(status: (url: string) => number = () => 200) {
   const asked: Asked[] = [];
   const streams = new Set<Duplex>();
   const server = https.createServer({ cert: api.certificate, key: api.privateKey }, (request, response) => {
@@ -56,7 +56,7 @@ async function startApi(status = () => 200) {
     });
     request.on('end', () => {
       asked.push({ method: request.method, url: request.url, headers: request.headers, body });
-      response.writeHead(status(), { 'content-type': 'application/json', 'x-of-api': 'yes' });
+      response.writeHead(status(request.url ?? ''), { 'content-type': 'application/json', 'x-of-api': 'yes' });
       if (request.url === '/watch') response.write('first\n');
       else response.end(JSON.stringify(asked.at(-1)));
     });
@@ -65,6 +65,8 @@ async function startApi(status = () => 200) {
     asked.push({ method: request.method, url: request.url, headers: request.headers, body: '' });
     streams.add(socket);
     socket.on('error', () => socket.destroy());
+    if (status(request.url ?? '') === 401)
+      return void socket.end('HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n');
     socket.pipe(socket);
   });
@@ -77,7 +79,7 @@ async function startApi(status = () => 200) {
   return { server, asked, url: new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}`) };
 }
 
-async function startDoor(change: Partial<FrontDoorOptions> & { status?: () => number } = {}) {
+async function startDoor(change: Partial<FrontDoorOptions> & { status?: (url: string) => number } = {}) {
   const behind = await startApi(change.status);
   const callers = new Map<string, DoorCaller>([
     [rome.digest, { consumer: 'rome', namespace: 'liqo-tenant-rome', account: 'isthmus-peer', secret }],
@@ -179,6 +181,60 @@ test('a token is renewed at half its life, and when the API server refuses it', 
   expect(await used()).toBe('Bearer token-2');
   status = 200;
   expect(await used()).toBe('Bearer token-3');
+});
+
+const upgrading = { connection: 'Upgrade', upgrade: 'SPDY/3.1' };
+
+test('a token that the API server refuses to a command in a pod is not used again', async () => {
+  let status = 401;
+  const { door, behind } = await startDoor({ status: () => status });
+  expect((await call(door.port, '/exec', { method: 'POST', headers: upgrading })).status).toBe(401);
+  status = 200;
+  await call(door.port, '/');
+  expect(behind.asked.map(({ headers }) => headers.authorization)).toEqual(['Bearer token-1', 'Bearer token-2']);
+});
+
+test.each([
+  '/api/v1/namespaces/shop/services/web:80/proxy/login',
+  '/api/v1/namespaces/shop/services/web/proxy',
+  '/api/v1/namespaces/shop/pods/web-0/proxy?path=x',
+  '/api/v1/namespaces/shop/pods/web-0/pr%6fxy/',
+  '/api/v1/nodes/n1/proxy/metrics',
+])('that a Service, pod or node behind %s answers 401 says nothing of the token', async (path) => {
+  const { door, issued } = await startDoor({ status: () => 401 });
+  for (const headers of [{}, upgrading]) expect((await call(door.port, path, { headers })).status).toBe(401);
+  await call(door.port, path);
+  expect(issued()).toBe(1);
+});
+
+test.each(['/api/v1/namespaces/proxy/pods', '/api/v1/namespaces/shop/pods/proxy', '/api/v1/nodes/proxy'])(
+  '%s is of the API server itself, whose 401 is about the token',
+  async (path) => {
+    const { door, issued } = await startDoor({ status: () => 401 });
+    await call(door.port, path);
+    await call(door.port, path);
+    expect(issued()).toBe(2);
+  },
+);
+
+test('the audit log of the API server gets the address of the caller, and nothing that the caller says of its way or of the record', async () => {
+  const { door, behind } = await startDoor({ status: (url) => (url.endsWith('/exec') ? 401 : 200) });
+  const claims = {
+    ...{ 'X-Forwarded-For': '10.0.0.1', 'X-Forwarded-Host': 'a', 'X-Forwarded-Uri': '/b', 'X-Real-Ip': '10.0.0.2' },
+    ...{ Forwarded: 'for=10.0.0.3', 'Audit-ID': 'mine', 'X-Own': 'kept' },
+  };
+  await call(door.port, '/', { headers: claims });
+  await call(door.port, '/api/v1/namespaces/shop/pods/web-0/exec', {
+    method: 'POST',
+    headers: { ...upgrading, ...claims },
+  });
+  const told = (headers: http.IncomingHttpHeaders) =>
+    Object.entries(headers).filter(([name]) => /^(x-forwarded|x-real|forwarded|audit)/.test(name));
+  expect(behind.asked.map(({ headers }) => told(headers))).toEqual([
+    [['x-forwarded-for', '127.0.0.1']],
+    [['x-forwarded-for', '127.0.0.1']],
+  ]);
+  expect(behind.asked[0]?.headers['x-own']).toBe('kept');
 });
 
 test('commands in pods pass: an upgraded connection carries bytes both ways', async () => {

@@ -69,6 +69,21 @@ const statusOf = ({ code, reason, message }: Refusal): Buffer =>
     `${JSON.stringify({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code })}\n`,
   );
 
+/** Of the way that a request took, and of its record in the audit log: the API server writes down what it is told. */
+const told = /^(x-forwarded-.*|x-real-ip|forwarded|audit-id)$/;
+
+/** Answered by a Service, pod or node behind the API server, whose refusals say nothing of the caller's token. */
+const relayed = /^\/api\/v1\/(namespaces\/[^/]+\/(pods|services)|nodes)\/[^/]+\/proxy(\/|$)/;
+
+function isRelayed(url: string): boolean {
+  const [path = ''] = url.split('?');
+  try {
+    return relayed.test(decodeURIComponent(path));
+  } catch {
+    return false;
+  }
+}
+
 export async function openFrontDoor(options: FrontDoorOptions): Promise<FrontDoor> {
   const { authority, callerOf, tokens, clock, log, maxRequests = limits.requests } = options;
   const { server: origin, ca } = options.upstream;
@@ -141,6 +156,16 @@ export async function openFrontDoor(options: FrontDoorOptions): Promise<FrontDoo
     return caller;
   }
 
+  /** From where it comes is said by the connection, and by nothing that the caller sends. */
+  const forwardedFor = (request: IncomingMessage) => ({ 'x-forwarded-for': request.socket.remoteAddress ?? '' });
+  const headersOf = (request: IncomingMessage) => ({
+    ...Object.fromEntries(Object.entries(endToEndOf(request)).filter(([name]) => !told.test(name))),
+    ...forwardedFor(request),
+  });
+  const hearing = (request: IncomingMessage, caller: DoorCaller) => (status: number) => {
+    if (status === 401 && !isRelayed(request.url ?? '/')) tokens.forget(caller);
+  };
+
   /** Counts a request of `consumer` while `work` goes on. */
   async function counted(consumer: string, work: () => Promise<void>): Promise<void> {
     running.set(consumer, (running.get(consumer) ?? 0) + 1);
@@ -178,10 +203,8 @@ export async function openFrontDoor(options: FrontDoorOptions): Promise<FrontDoo
       try {
         const connection = asCaller(await tokens.of(caller));
         await passPlain(connection, request.url ?? '/', request, response, closing.signal, {
-          headers: endToEndOf(request),
-          answered(status) {
-            if (status === 401) tokens.forget(caller);
-          },
+          headers: headersOf(request),
+          answered: hearing(request, caller),
         });
       } catch (error) {
         refuse(response, unavailable(error, caller));
@@ -202,7 +225,8 @@ export async function openFrontDoor(options: FrontDoorOptions): Promise<FrontDoo
     void counted(caller.consumer, async () => {
       try {
         const connection = asCaller(await tokens.of(caller));
-        await passUpgrade(connection, request.url ?? '/', { request, client: socket, head }, closing.signal);
+        const passed = { headers: forwardedFor(request), answered: hearing(request, caller) };
+        await passUpgrade(connection, request.url ?? '/', { request, client: socket, head, passed }, closing.signal);
       } catch (error) {
         refuseUpgrade(socket, unavailable(error, caller));
       }

@@ -1,5 +1,7 @@
 /** That the cost model counts what it claims, and that the targets hold. */
 import { describe, expect, test } from 'vitest';
+import { cloudFunctions } from '#functions/catalogue.ts';
+import { idleCost } from '#infra/rules/idle-cost.ts';
 import { dollars } from './prices.ts';
 import { dayMs, flap, measureCost, openStage } from './scenarios.ts';
 
@@ -16,6 +18,15 @@ describe('an hour of an idle cluster', () => {
     const { units: without } = await stage.measure(() => stage.model.sweep());
     expect(units.readUnit - 60 * without.readUnit).toBe(30);
   });
+});
+
+test('the standing price of a schedule that finds nothing to do is what its runs come to', async () => {
+  const stage = await openStage();
+  const { units } = await stage.measure(() => stage.pass(dayMs));
+  const sweeps = cloudFunctions.flatMap(({ trigger, memoryMb }) =>
+    trigger.kind === 'schedule' ? [{ everyMinutes: 1, memoryMb }] : [],
+  );
+  expect(idleCost({ resourceTypes: [], schedules: sweeps }).total).toBeCloseTo(30 * dollars(units), 3);
 });
 
 test('a peering is made and ended by requests that are counted one by one', async () => {

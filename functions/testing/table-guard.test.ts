@@ -34,3 +34,14 @@ test('until the caller is known a function reads what it needs for that', async 
   await expect(asking('t/bolt/api-keys')).resolves.toEqual({ items: [] });
   await expect(asking('t/bolt/audit')).rejects.toThrow(MissingRight);
 });
+
+test.each([
+  ['events-peerings', 't/acme/audit'],
+  ['events-cluster-left', 't/acme'],
+  ['events-webhooks', 't/acme/peerings'],
+  ['schedule-sweep', 'system/operator-keys'],
+])('%s, which no route has, is held to its rights by its name', async (name, partition) => {
+  const guard = createTableGuard();
+  const reading = guard.asFunctionOf(name, () => guard.guarded(store).query({ partition, limit: 1 }));
+  await expect(reading).rejects.toThrow(`${name} has no right to read ${partition}`);
+});

@@ -12,10 +12,12 @@ export class MissingRight extends Error {
 
 const outbox = '§outbox';
 const stream = (name: string | undefined): string => `${outbox}/${name ?? 'any'}`;
+/** By its route; without one, by its name. */
 const byRoute = new Map<string, CloudFunction>(
-  cloudFunctions.flatMap((fn): readonly (readonly [string, CloudFunction])[] => {
-    if (fn.trigger.kind === 'socket') return [[fn.trigger.route, fn] as const];
-    return fn.trigger.kind === 'http' ? [[`${fn.trigger.method} ${fn.trigger.path}`, fn] as const] : [];
+  cloudFunctions.map((fn) => {
+    const { trigger, name } = fn;
+    if (trigger.kind === 'socket') return [trigger.route, fn];
+    return [trigger.kind === 'http' ? `${trigger.method} ${trigger.path}` : name, fn];
   }),
 );
 
@@ -25,7 +27,7 @@ const ofOne = ({ read, write }: TableRights, tenant: string): TableRights => ({
 });
 
 export interface TableGuard {
-  /** What `work` asks of the store is asked by the function of this route. */
+  /** What `work` asks of the store is asked by the function of this route, or of this name where it has none. */
   asFunctionOf<T>(routeKey: string, work: () => Promise<T>): Promise<T>;
   /** `tenant`: in a session for this one. */
   guarded(store: Store, tenant?: string): Store;

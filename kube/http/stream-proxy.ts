@@ -36,9 +36,9 @@ const endToEnd = (headers: IncomingHttpHeaders): Record<string, string | string[
     Object.entries(headers).filter(([name, value]) => value !== undefined && !hopByHop.has(name)),
   ) as Record<string, string | string[]>;
 
-/** A request that is passed on whole. */
+/** What goes along with a request that is passed on, and word of its answer. */
 export interface Passed {
-  /** Without those that `endToEndOf` leaves out. */
+  /** Without those that `endToEndOf` leaves out; of an upgrade, in addition to what names its protocol. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   /** Called with the status of the answer. */
   answered(status: number): void;
@@ -165,19 +165,20 @@ export interface UpgradeRequest {
   readonly request: IncomingMessage;
   readonly client: Socketed;
   readonly head: Buffer;
+  readonly passed?: Passed;
 }
 
 /** Exec, attach and port-forward, over SPDY or WebSocket alike. Rejects when the provider cannot be asked; then nothing was written. */
 export async function passUpgrade(
   connection: ClusterConnection,
   path: string,
-  { request, client, head }: UpgradeRequest,
+  { request, client, head, passed }: UpgradeRequest,
   signal: AbortSignal,
   answerMs = longestAnswerMs,
 ): Promise<void> {
   await connection.authorize();
   if (signal.aborted || client.destroyed) return;
-  const headers = upgradeHeaders(request.headers, request.headersDistinct);
+  const headers = { ...passed?.headers, ...upgradeHeaders(request.headers, request.headersDistinct) };
   const { method = 'POST' } = request;
   const upstream = openRequest(connection, { method, path, headers, pooled: false });
   let provider: Socketed | undefined;
@@ -192,8 +193,12 @@ export async function passUpgrade(
   try {
     await new Promise<void>((resolve, reject) => {
       upstream.once('error', reject);
-      upstream.once('response', (answer) => refuse(answer, client).then(resolve, reject));
+      upstream.once('response', (answer) => {
+        passed?.answered(answer.statusCode ?? 502);
+        refuse(answer, client).then(resolve, reject);
+      });
       upstream.once('upgrade', (answer, socket: Socketed, first) => {
+        passed?.answered(answer.statusCode ?? 101);
         provider = socket;
         client.off('close', giveUp);
         upstream.off('error', reject);

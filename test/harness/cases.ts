@@ -14,6 +14,7 @@ export const filesWithCases = [
   'agent/pki/hostile-requests.test.ts',
   'agent/pki/sealed-token.test.ts',
   'agent/storage/interrupted.real.test.ts',
+  'agent/storage/mover/generated.real.test.ts',
   'control/peerings/state-machine/decide.test.ts',
   'functions/api/isolation.test.ts',
   'scripts/agent-kit/kit.real.test.ts',

@@ -199,11 +199,11 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
    * The consumer has changed its key and will send a new request shortly. Until then the credentials for this request stay, so that no pod loses its
    * node. They are not renewed. Undefined: there were none, or they have ended.
    */
-  function heldBy(slice: ResourceSlice): Credential | undefined {
+  function heldBy(slice: ResourceSlice, tenant: Tenant): Credential | undefined {
     if (!isAccepted(slice, 'Authentication')) return undefined;
     const { namespace = '', name } = slice.metadata;
     const isValid = (certificate: string): boolean => lifetimeOf(fromBase64(certificate)).notAfterMs > clock.now();
-    return heldCredential(secretCache, { namespace, slice: name }, slice.spec.csr, isValid, clock.now());
+    return heldCredential(secretCache, tenant, { namespace, slice: name }, slice.spec.csr, isValid, clock.now());
   }
 
   /** What authentication came to; an outcome when it is not decided yet. */
@@ -214,7 +214,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
   ): Promise<{ readonly facts: SliceFacts['authentication']; readonly next: Outcome } | { readonly outcome: Outcome }> {
     const consumer = tenant.spec.clusterID;
     const refusal = requestRefusal(slice, tenant, consumer);
-    const held = refusal === undefined ? undefined : heldBy(slice);
+    const held = refusal === undefined ? undefined : heldBy(slice, tenant);
     if (refusal !== undefined && held === undefined) return { facts: { denied: refusal }, next: settled };
     const holder: Holder = {
       consumer,

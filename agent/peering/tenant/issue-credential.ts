@@ -60,9 +60,10 @@ export function requestOf(cache: Cache<Secret>, place: Place): string | undefine
   return isTokenLast ? sealed.csr : certificate?.data?.csr;
 }
 
-/** What an identity was given for this request and can still use. */
+/** What an identity was given last for this request and can still use. */
 export function heldCredential(
   cache: Cache<Secret>,
+  tenant: Tenant,
   place: Place,
   csr: string | undefined,
   isValid: (certificate: string) => boolean,
@@ -70,10 +71,16 @@ export function heldCredential(
 ): Credential | undefined {
   const { certificate, token } = secretsOf(cache, place);
   const issued = readIssued(certificate);
-  const signed = issued !== undefined && issued.csr === csr && isValid(issued.certificate);
+  const isSigned = issued !== undefined && issued.csr === csr && isValid(issued.certificate);
+  const signed = isSigned ? { signedCRT: issued.certificate } : undefined;
+  const way = doorOf(tenant);
   const door = readDoor(token);
-  if (door !== undefined && door.csr === csr && isValid(door.certificate)) return doorParams(door);
-  return signed ? { signedCRT: issued.certificate } : heldToken(token, csr, nowMs);
+  // A certificate for the front door opens nothing once the Tenant asks for another way.
+  const isOpen = door !== undefined && way !== undefined && 'apiServer' in way && way.apiServer === door.apiServer;
+  const isAtDoor = isOpen && door.csr === csr && isValid(door.certificate);
+  const other = isAtDoor ? doorParams(door) : heldToken(token, csr, nowMs);
+  const otherAt = (door ?? readToken(token))?.issuedAtMs ?? 0;
+  return otherAt >= (issued?.issuedAtMs ?? 0) ? (other ?? signed) : (signed ?? other);
 }
 
 /** What a consumer is told: how to come, and with what. */

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { type MoverResult, type PullDeps, pullFinal, pullLive } from './pull.ts';
-import { dial, greet, type Identity, moverDevice, moverPort, serveVolume } from './transport.ts';
+import { askChecksum, dial, greet, type Identity, moverDevice, moverPort, serveVolume } from './transport.ts';
 
 const env = process.env;
 const data = env.ISTHMUS_MOVER_DATA ?? (existsSync(moverDevice) ? moverDevice : '/data/');
@@ -32,6 +32,7 @@ const deps = (): PullDeps => ({
   },
   rsync,
   greet: () => greet(identity(), host, port),
+  checksum: () => askChecksum(identity(), host, port),
   report: (progress) => void process.stdout.write(`${JSON.stringify(progress)}\n`),
 });
 

@@ -1,5 +1,5 @@
 /** Movers as processes of their own, with rsync as the image has it: what is copied, resumed, compared, and whom they talk to. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync } from 'node:child_process';
 import {
   chmodSync,
   closeSync,
@@ -7,7 +7,6 @@ import {
   linkSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readFileSync,
   rmSync,
@@ -16,96 +15,43 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { issueServingCertificate } from '#agent/pki/webhook-certificate.ts';
-import { bundleAgent } from '#scripts/image/bundle.ts';
-import { cacheDir } from '#scripts/setup/cache-dir.ts';
-import { ensureDebianTree, findInTree } from '#scripts/setup/debian-tree.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import { ended, type MoverCall, Movers } from '#test/harness/movers.ts';
 
-const root = mkdtempSync(path.join(os.tmpdir(), 'isthmus-mover-'));
-const at = (...parts: readonly string[]): string => path.join(root, ...parts);
-const port = 18_730;
-const children: ChildProcess[] = [];
-let program = '';
+let movers: Movers;
+const at = (...parts: readonly string[]): string => movers.at(...parts);
 /** Block devices in the place of folders, by the folder's name. */
 const devices = new Map<string, string>();
-let environment: Readonly<Record<string, string>> = {};
 
 beforeAll(async () => {
-  const debian = await ensureDebianTree({
-    architecture: 'amd64',
-    packages: ['rsync'],
-    cache: cacheDir(),
-    log: () => undefined,
-  });
-  const rsync = findInTree(debian, '/usr/bin/rsync')?.file ?? '';
-  const libraries = debian.packages.flatMap(({ folder }) => [
-    `${folder}/usr/lib/x86_64-linux-gnu`,
-    `${folder}/lib/x86_64-linux-gnu`,
-  ]);
-  environment = { ISTHMUS_MOVER_RSYNC: rsync, ISTHMUS_MOVER_PORT: String(port), LD_LIBRARY_PATH: libraries.join(':') };
-  const { files } = await bundleAgent(repositoryRoot, '0.0.0');
-  program = at('mover.mjs');
-  writeFileSync(program, files.find(({ name }) => name === 'mover.mjs')?.content ?? '');
-  const now = Date.now();
-  const [send, fetch, foreign] = [1, 2, 3].map(() => issueServingCertificate(['isthmus-mover'], now));
-  for (const [name, own, peer] of [
-    ['send', send, fetch],
-    ['fetch', fetch, send],
-    ['foreign', foreign, send],
-  ] as const) {
-    mkdirSync(at(name));
-    writeFileSync(at(name, 'own.crt'), own?.certificate ?? '');
-    writeFileSync(at(name, 'own.key'), own?.privateKey ?? '');
-    writeFileSync(at(name, 'peer.crt'), peer?.certificate ?? '');
-  }
+  movers = await Movers.start(18_730);
 }, 300_000);
 beforeEach(() => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
+  movers.stop();
   for (const name of ['from', 'to']) {
     rmSync(at(name), { recursive: true, force: true });
     mkdirSync(at(name));
   }
   rmSync(at('result'), { force: true });
 });
-afterAll(() => {
-  for (const child of children) child.kill('SIGKILL');
-  rmSync(root, { recursive: true, force: true });
-});
+afterAll(() => movers.close());
 
 interface Mover {
-  readonly keys: string;
+  readonly keys: MoverCall['keys'];
   readonly rsync?: string;
 }
 
-function mover(given: string | Mover, data: string, ...args: readonly string[]): ChildProcess {
-  const { keys, rsync }: Mover = typeof given === 'string' ? { keys: given } : given;
-  const child = spawn(process.execPath, [program, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: {
-      PATH: process.env.PATH,
-      ...environment,
-      ...(rsync !== undefined && { ISTHMUS_MOVER_RSYNC: rsync }),
-      ISTHMUS_MOVER_KEYS: at(keys),
-      ISTHMUS_MOVER_DATA: devices.get(data) ?? `${at(data)}/`,
-      ISTHMUS_MOVER_SOURCE: devices.get('from') ?? `${at('from')}/`,
-      ISTHMUS_MOVER_RESULT: at('result'),
-    },
+const dataOf = (name: string): string => devices.get(name) ?? `${at(name)}/`;
+const mover = (given: MoverCall['keys'] | Mover, data: string, ...args: readonly string[]): ChildProcess =>
+  movers.run({
+    ...(typeof given === 'string' ? { keys: given } : given),
+    data: dataOf(data),
+    source: dataOf('from'),
+    args,
   });
-  children.push(child);
-  return child;
-}
 const serve = (): ChildProcess => mover('send', 'from', 'serve');
-const ended = (child: ChildProcess): Promise<number | null> =>
-  new Promise((resolve) => {
-    if (child.exitCode !== null) resolve(child.exitCode);
-    else child.once('exit', resolve);
-  });
-const result = (): Record<string, unknown> => JSON.parse(readFileSync(at('result'), 'utf8')) as Record<string, unknown>;
+const result = (): Record<string, unknown> => movers.result();
 
 function fill(file: string, megabytes: number): void {
   const handle = openSync(file, 'w');
@@ -187,19 +133,23 @@ describe('of a block device', () => {
     expect(result()).toMatchObject({ ok: false, error: expect.stringMatching(/No space left on device/) });
   });
 
-  test('one that is written to during the last pass is found to differ', async () => {
+  test.each([
+    { where: 'at its beginning', write: 'printf late', offset: 1_000 },
+    { where: 'in its last, short block', write: 'printf late', offset: size - 100 },
+    // With what stands elsewhere: rsync finds that block there, and has nothing to send.
+    { where: 'with a block that stands elsewhere', write: 'head -c 131072 /dev/zero', offset: 0 },
+  ])('one that is written to $where after the last pass is found to differ', async ({ write, offset }) => {
     serve();
-    // Measured, copied, measured again: before the fourth call what was copied is no longer what is there.
-    const late = `printf late | dd of=${devices.get('from')} bs=1 seek=1000 conv=notrunc status=none`;
+    const late = `${write} | dd of=${devices.get('from')} bs=131072 seek=${offset} oflag=seek_bytes conv=notrunc status=none`;
     const calls = at('calls');
-    const script = `#!/bin/sh\necho >> ${calls}\n[ $(wc -l < ${calls}) = 4 ] && ${late}\nexec ${environment.ISTHMUS_MOVER_RSYNC} "$@"\n`;
+    rmSync(calls, { force: true });
+    // It measures, then it copies.
+    const script = `#!/bin/sh\necho >> ${calls}\n${movers.rsync} "$@"\ncode=$?\n[ $(wc -l < ${calls}) = 2 ] && ${late}\nexit $code\n`;
     writeFileSync(at('rsync'), script, { mode: 0o755 });
     const fetching = mover({ keys: 'fetch', rsync: at('rsync') }, 'to', 'final', '127.0.0.1');
     expect(await ended(fetching)).toBe(1);
-    expect(result()).toMatchObject({
-      ok: false,
-      error: expect.stringMatching(/both sides differ.*bytes of the device/),
-    });
+    const error = expect.stringMatching(/both sides differ.*checksums of the \d+ bytes of the device/);
+    expect(result()).toMatchObject({ ok: false, error });
   });
 });
 
@@ -246,7 +196,7 @@ test('movers with other certificates are refused on both sides', async () => {
   });
   await ended(stranger);
   expect(said).toBe('');
-  for (const child of children.splice(0)) child.kill('SIGKILL');
+  movers.stop();
   mover('foreign', 'from', 'serve');
   const fetching = mover('fetch', 'to', 'dial', '127.0.0.1', 'rsync');
   let complaint = '';
@@ -269,7 +219,7 @@ test('a mover that is killed in the middle is followed by one that goes on where
     async () => existsSync(at('to', 'large')) && lstatSync(at('to', 'large')).size > 8 * 1_048_576,
   );
   first.kill('SIGKILL');
-  for (const child of children.splice(0)) child.kill('SIGKILL');
+  movers.stop();
   serve();
   expect(await ended(mover('fetch', 'to', 'final', '127.0.0.1'))).toBe(0);
   expect(result()).toMatchObject({ ok: true, verified: { files: 1, bytes: 200 * 1_048_576 } });

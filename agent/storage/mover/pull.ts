@@ -1,8 +1,8 @@
 /** The side that gets the volume: passes of rsync, and at the end the comparison of all checksums. */
 import { spawn } from 'node:child_process';
 import type { Clock } from '#shared/ports/clock.ts';
+import { type Checksum, checksumOf } from './checksum.ts';
 import {
-  alwaysSent,
   bytesDone,
   compareArgs,
   copyArgs,
@@ -36,6 +36,8 @@ export interface PullDeps {
   /** The program. */
   readonly rsync?: string;
   readonly greet: () => Promise<void>;
+  /** Of the device with the data. */
+  readonly checksum: () => Promise<Checksum>;
   readonly report: (progress: MoverProgress) => void;
 }
 
@@ -141,12 +143,14 @@ export function pullFinal(deps: PullDeps): Promise<MoverResult> {
   return asResult(async () => {
     const { ended } = await pass(deps, 1);
     if (ended.code !== 0) throw new Failed(lastLine(ended));
-    const differences = deps.way.isDevice ? await differencesOfDevices(deps) : await differencesOfFolders(deps);
+    const { files, totalBytes } = statsOf(ended.output);
+    const differences = deps.way.isDevice
+      ? await differencesOfDevices(deps, totalBytes)
+      : await differencesOfFolders(deps);
     if (differences.length > 0)
       throw new Failed(
         `both sides differ after the last pass, so something still writes: ${differences.slice(0, shownDifferences).join('; ')}`,
       );
-    const { files, totalBytes } = statsOf(ended.output);
     return { ok: true, verified: { files, bytes: totalBytes } };
   });
 }
@@ -157,11 +161,31 @@ async function differencesOfFolders(deps: PullDeps): Promise<string[]> {
   return compared.output.split('\n').filter((line) => line.trim() !== '');
 }
 
-/** By one more pass, in which rsync finds the checksum of every block equal, or sends the block. */
-async function differencesOfDevices(deps: PullDeps): Promise<string[]> {
-  const { ended, literalBytes, totalBytes } = await pass(deps, 2);
-  if (ended.code !== 0) throw new Failed(lastLine(ended));
-  return literalBytes === 0 || literalBytes === alwaysSent(totalBytes) ? [] : [`${literalBytes} bytes of the device`];
+async function differencesOfDevices(deps: PullDeps, size: number): Promise<string[]> {
+  const { clock, way, report } = deps;
+  const startedMs = clock.now();
+  let reportedMs = Number.NEGATIVE_INFINITY;
+  const tell = (bytes: number): void => {
+    if (clock.now() - reportedMs < reportMs) return;
+    reportedMs = clock.now();
+    const seconds = (reportedMs - startedMs) / 1_000;
+    report({ pass: 2, bytes, total: size, rate: seconds > 0 ? Math.round(bytes / seconds) : 0 });
+  };
+  const [there, here] = await Promise.all([checksumThere(deps), checksumOf(way.to, tell, size)]);
+  if (there.bytes !== size) return [`the device had ${size} bytes, and now has ${there.bytes}`];
+  return there.sha256 === here.sha256 ? [] : [`the checksums of the ${size} bytes of the device`];
+}
+
+/** Again after interruptions, like a pass. */
+async function checksumThere(deps: PullDeps): Promise<Checksum> {
+  for (let interruptions = 0; ; interruptions++) {
+    await reach(deps);
+    try {
+      return await deps.checksum();
+    } catch (error) {
+      if (interruptions >= mostInterruptions) throw new Failed(`${error}, after ${interruptions} interruptions`);
+    }
+  }
 }
 
 async function asResult(work: () => Promise<MoverResult>): Promise<MoverResult> {

@@ -28,12 +28,10 @@ const ofFolders = [
   '--exclude=/lost+found',
   '--no-inc-recursive',
 ] as const;
-/** The most that rsync takes. Sizes of devices are multiples of it, so a larger one has the same blocks as the other up to where that ends. */
+/** The most that rsync takes. Sizes of most devices are multiples of it, so a larger one has the same blocks as the other up to where that ends. */
 const deviceBlock = 131_072;
 /** What is in them; their times say nothing. */
 const ofDevices = ['--copy-devices', '--write-devices', '--ignore-times', `--block-size=${deviceBlock}`] as const;
-/** What of a device is sent although it is equal: a last block that is shorter than the one that a larger device has there. */
-export const alwaysSent = (size: number): number => size % deviceBlock;
 const optionsOf = ({ isDevice }: Way): readonly string[] => [...always, ...(isDevice ? ofDevices : ofFolders)];
 
 /** The remote shell is handed the host, then the command for the other side. */

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { connect, createServer, type Server, type TLSSocket } from 'node:tls';
 import { AppError } from '#shared/errors/app-error.ts';
+import { type Checksum, checksumOf } from './checksum.ts';
 import { isSenderCommand } from './rsync.ts';
 
 export const moverPort = 8730;
@@ -25,6 +26,9 @@ export interface Identity {
 }
 
 const longestCommand = 8_192;
+const tellMs = 1_000;
+/** What a mover that reads a device is not silent for. */
+const silentMs = 60_000;
 
 const isPeer = (socket: TLSSocket, peer: Buffer): boolean => socket.getPeerCertificate().raw?.equals(peer) ?? false;
 
@@ -62,6 +66,7 @@ function answer(socket: TLSSocket, { source, rsync = 'rsync' }: Sending): void {
     const command = commandOf(head.subarray(0, end).toString('utf8'), source);
     if (command === undefined) return void socket.destroy();
     if (command.length === 0) return void socket.end();
+    if (isChecksumCommand(command)) return void sendChecksum(socket, source);
     start(socket, rsync, command, head.subarray(end + 1));
   };
   socket.on('data', read);
@@ -72,9 +77,27 @@ function commandOf(line: string, source: string): readonly string[] | undefined 
   try {
     const command = JSON.parse(line) as unknown;
     if (!Array.isArray(command) || !command.every((part) => typeof part === 'string')) return undefined;
-    return command.length === 0 || isSenderCommand(command, source) ? command : undefined;
+    const isKnown = command.length === 0 || isChecksumCommand(command) || isSenderCommand(command, source);
+    return isKnown ? command : undefined;
   } catch {
     return undefined;
+  }
+}
+
+const isChecksumCommand = (command: readonly string[]): boolean => command.length === 1 && command[0] === 'checksum';
+
+/** Lines of JSON: how far it is, so that no link takes the connection for idle, and in the end the whole. */
+async function sendChecksum(socket: TLSSocket, device: string): Promise<void> {
+  let toldMs = Date.now();
+  try {
+    const sum = await checksumOf(device, (bytes) => {
+      if (Date.now() - toldMs < tellMs) return;
+      toldMs = Date.now();
+      socket.write(`${JSON.stringify({ bytes })}\n`);
+    });
+    socket.end(`${JSON.stringify(sum)}\n`);
+  } catch {
+    socket.destroy();
   }
 }
 
@@ -121,6 +144,30 @@ export async function greet(identity: Identity, host: string, port: number): Pro
     socket.end('[]\n');
   });
   socket.destroy();
+}
+
+/** Of the device of the mover with the data. */
+export async function askChecksum(identity: Identity, host: string, port: number): Promise<Checksum> {
+  const socket = await open(identity, host, port);
+  socket.setTimeout(silentMs, () => socket.destroy(new AppError('deadline_exceeded', `${host}:${port} went silent`)));
+  try {
+    const text = await new Promise<string>((resolve, reject) => {
+      let said = '';
+      socket.setEncoding('utf8').on('data', (piece: string) => {
+        said += piece;
+      });
+      socket.once('error', reject);
+      socket.once('close', () => resolve(said));
+      socket.once('end', () => resolve(said));
+      socket.end('["checksum"]\n');
+    });
+    const last = JSON.parse(text.trim().split('\n').at(-1) || '{}') as Partial<Checksum>;
+    if (last.bytes === undefined || last.sha256 === undefined)
+      throw new AppError('command_failed', `${host}:${port} ended before it had read its device`);
+    return { bytes: last.bytes, sha256: last.sha256 };
+  } finally {
+    socket.destroy();
+  }
 }
 
 /** What rsync calls as its remote shell; returns when the command on the other side has ended, for which rsync waits with its end open. */

@@ -23,7 +23,7 @@ import { key, partition, prefix } from '../../store/keys.ts';
 import { untilWritten } from '../../store/until-written.ts';
 import { unreadable } from '../core/observed.ts';
 import { tenantOf } from '../cross-tenant/copies.ts';
-import { storeSamples, throughputIn } from '../samples/samples.ts';
+import { hasPresentSamples, storeSamples, throughputIn } from '../samples/samples.ts';
 
 export interface Exchange {
   /**
@@ -131,7 +131,9 @@ export function createExchange(
       Math.max(set.appliedRevision, item?.value.appliedRevision ?? 0),
       (await counted(agent, signal)).revision,
     );
-    const throughput = throughputs.has(set.peering) ? throughputs.get(set.peering) : item?.value.throughput;
+    const throughput = throughputs.has(set.peering)
+      ? throughputs.get(set.peering)
+      : await stillPresent(agent, item?.value, signal);
     const value: ObservedRecord = { ...set, appliedRevision: applied, ...(throughput ? { throughput } : {}) };
     if (item && sameJson(before, value)) return undefined;
     const left = unreadable(set);
@@ -139,6 +141,16 @@ export function createExchange(
       log.warn('fields of a report were left out', { tenant, cluster: clusterId, peering: set.peering, fields: left });
     const kept = { ...value, signedAt: agent.signedAt ?? known };
     return item ? { op: 'update', ...at, value: kept, ifVersion: item.version } : { op: 'put', ...at, value: kept };
+  }
+
+  /** What was reported last stays for a report within the same minute. Of an agent that measures no more it does not. */
+  async function stillPresent(
+    agent: AgentCaller,
+    known: ObservedRecord | undefined,
+    signal?: AbortSignal,
+  ): Promise<ObservedRecord['throughput']> {
+    if (known?.throughput === undefined) return undefined;
+    return (await hasPresentSamples(deps, agent, known.peering, signal)) ? known.throughput : undefined;
   }
 
   async function storeSets(
@@ -174,7 +186,12 @@ export function createExchange(
       const { facts, samples = [] } = batch;
       const news = facts !== undefined || batch.sets.length > 0;
       const factsChanged = news && (await untilWritten(() => storeFacts(agent, facts, signal), signal));
-      const changed = await storeSets(agent, lastPerPeering(batch.sets), throughputIn(samples), signal);
+      const changed = await storeSets(
+        agent,
+        lastPerPeering(batch.sets),
+        throughputIn(samples, deps.clock.now()),
+        signal,
+      );
       await storeSamples(deps, agent, samples, signal);
       if (factsChanged) await coordinator.lookAtCluster(agent, signal);
       else for (const peering of changed) await coordinator.look(agent.tenant, peering, signal);

@@ -1,9 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { ObservedBatch } from '#shared/schema/protocol/agent-protocol.ts';
 import type { AgentCaller } from '../../access/caller.ts';
 import { adminOf, type BrokerClusters, createBrokerClusters, origin } from '../../testing/broker-clusters.ts';
 import { openFacts } from '../../testing/simulated-cluster.ts';
 import { linkingFacts } from '../../testing/simulated-link.ts';
 import { acme, bolt, twoTenants } from '../../testing/two-tenants.ts';
+import { storeSamples } from './samples.ts';
 
 const admin = adminOf('default');
 const minute = (ms: number): number => Math.floor(ms / 60_000) * 60;
@@ -86,6 +88,48 @@ describe('what agents measured of a peering', () => {
     if (rome) rome.links.up = false;
     await clusters.step();
     expect(await link()).not.toHaveProperty('throughput');
+  });
+
+  test('is no throughput of the present when it is of half an hour ago', async () => {
+    const link = async () => (await clusters.control.peerings.get(admin, id)).network?.link?.consumer;
+    await report('rome', [2, 1]);
+    expect(await link()).toHaveProperty('throughput');
+    clusters.clock.advance(30 * 60_000);
+    const rome = clusters.clusters.get('rome');
+    rome?.touch(1);
+    await rome?.report();
+    expect(await link()).not.toHaveProperty('throughput');
+    await report('rome', [30, 29]);
+    expect(await link()).not.toHaveProperty('throughput');
+    await report('rome', [1]);
+    expect(await link()).toHaveProperty('throughput');
+  });
+
+  test('is written no more when the request has ended', async () => {
+    const rome: AgentCaller = { ...origin, tenant: 'default', clusterId: 'rome', principal: 'cluster/rome' };
+    const { store, clock } = clusters;
+    const life = new AbortController();
+    const ending: typeof store = Object.assign(Object.create(store), {
+      get: async (pk: string, sk: string) => {
+        const found = await store.get(pk, sk);
+        if (sk.startsWith('hours/')) life.abort();
+        return found;
+      },
+    });
+    const samples = [{ peering: id, samples: [{ at: minute(clock.now()), received: 1, sent: 1 }] }];
+    await storeSamples({ store: ending, clock }, rome, samples, life.signal).catch(() => undefined);
+    expect(life.signal.aborted).toBe(true);
+    expect((await series()).consumer).toEqual([]);
+  });
+
+  test.each([
+    ['peerings', 1_001, 0],
+    ['samples of two peerings', 2, 501],
+  ])('is refused in one report of more than a thousand %s', (_, peerings, each) => {
+    const samples = Array.from({ length: each }, (_none, at) => ({ at }));
+    const sent = Array.from({ length: peerings }, (_none, number) => ({ peering: `p${number}`, samples }));
+    expect(ObservedBatch.safeParse({ sets: [], samples: sent }).success).toBe(false);
+    expect(ObservedBatch.safeParse({ sets: [], samples: sent.slice(1) }).success).toBe(true);
   });
 
   test('is refused of a peering in which the cluster has no part', async () => {

@@ -5,7 +5,7 @@ import type { AgentCaller, Caller } from '../../access/caller.ts';
 import type { ControlDeps } from '../../model/deps.ts';
 import type { Throughput } from '../../model/link.ts';
 import type { PairRecord, PeeringSpec } from '../../model/peering-records.ts';
-import { withPrefix } from '../../ports/store.ts';
+import { type Op, withPrefix } from '../../ports/store.ts';
 import { key, partition, prefix } from '../../store/keys.ts';
 import { untilWritten } from '../../store/until-written.ts';
 import { tenantOf } from '../cross-tenant/copies.ts';
@@ -52,20 +52,45 @@ export async function storeSamples(
         const item = await store.get<HourRecord>(place.pk, place.sk, signal);
         const value: HourRecord = { rows: withRows(item?.value.rows ?? [], rows) };
         const write = { ...place, value, expiresAt };
-        await store.transact([item ? { op: 'update', ...write, ifVersion: item.version } : { op: 'put', ...write }]);
+        const op: Op = item ? { op: 'update', ...write, ifVersion: item.version } : { op: 'put', ...write };
+        await store.transact([op], [], signal);
       }, signal);
     }
   }
 }
 
-/** By peering: of the last minute that each report has. Undefined: not known. */
-export const throughputIn = (reported: readonly PeeringSamples[]): ReadonlyMap<string, Throughput | undefined> =>
+/** Reports come every five minutes. What was measured longer ago than two of them is no present figure. */
+const presentMs = 10 * 60_000;
+const isPresent = (at: number, now: number): boolean => at + 60_000 > now - presentMs;
+
+/** By peering: of the last minute that each report has. Undefined: not known, or long ago. */
+export const throughputIn = (
+  reported: readonly PeeringSamples[],
+  now: number,
+): ReadonlyMap<string, Throughput | undefined> =>
   new Map(
     reported.map(({ peering, samples }) => {
-      const { received, sent } = samples.at(-1) ?? {};
-      return [peering, received === undefined || sent === undefined ? undefined : { received, sent }];
+      const { at = 0, received, sent } = samples.at(-1) ?? {};
+      const isKnown = received !== undefined && sent !== undefined && isPresent(at * 1_000, now);
+      return [peering, isKnown ? { received, sent } : undefined];
     }),
   );
+
+/** Whether the cluster has reported a minute of this peering lately. */
+export async function hasPresentSamples(
+  { store, clock }: SampleDeps,
+  { tenant, clusterId }: AgentCaller,
+  peering: string,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const now = clock.now();
+  for (const hour of new Set([hourOf(now), hourOf(now - presentMs - 60_000)])) {
+    const { pk, sk } = key.samples(tenant, clusterId, peering, hour);
+    const item = await store.get<HourRecord>(pk, sk, signal);
+    if (item && pointsOf(hour, item.value).some(({ at }) => isPresent(at, now))) return true;
+  }
+  return false;
+}
 
 /** May miss what came within the last second. */
 export async function readSamples(

@@ -3,7 +3,7 @@
  * desired set replaces what was said before about the same peering, and may be repeated or lost.
  */
 import * as z from 'zod';
-import { PeeringSamples } from './samples.ts';
+import { mostSamplesInReport, ReportedSamples } from './samples.ts';
 
 /**
  * History; recorded sessions of each are in `test/contract/recordings`.
@@ -231,10 +231,9 @@ export const ObservedBatch = z.object({
   sets: z.array(ObservedSet),
   /** Absent: unchanged. Present: all that exist. */
   asks: z.array(PeeringAsk).optional(),
-  samples: z
-    .array(PeeringSamples)
-    .optional()
-    .describe('Of peerings in `sets`: whole minutes that were not reported yet.'),
+  samples: ReportedSamples.optional().describe(
+    `Of peerings in \`sets\`: whole minutes that were not reported yet, at most ${mostSamplesInReport} in all.`,
+  ),
 });
 export type ObservedBatch = z.infer<typeof ObservedBatch>;
 

@@ -24,3 +24,11 @@ export type Sample = z.infer<typeof Sample>;
 
 export const PeeringSamples = z.object({ peering: z.string(), samples: z.array(Sample).max(mostSamplesInReport) });
 export type PeeringSamples = z.infer<typeof PeeringSamples>;
+
+/** Of all peerings together: each costs the broker a read and each of their hours a write. */
+export const ReportedSamples = z
+  .array(PeeringSamples)
+  .max(mostSamplesInReport)
+  .refine((all) => all.reduce((sum, { samples }) => sum + samples.length, 0) <= mostSamplesInReport, {
+    error: `more than ${mostSamplesInReport} samples in one report; send the others with the next`,
+  });
