@@ -102,6 +102,20 @@ describe('the doctor', () => {
     expect(decide(all)[0]?.todo).toContain('taint node milan-1 drill:NoSchedule-`');
   });
 
+  test('names a kubelet under the name of a virtual node while it reports, by the clock of the API server', () => {
+    const reported = (agoMs: number, aheadMs: number) => {
+      const all = allWell();
+      const rome = all.clusters[0]?.facts as Loose;
+      rome.clockAheadMs = aheadMs;
+      rome.claimants.push({ node: 'milan', manager: 'kubelet', at: now - aheadMs - agoMs });
+      return decide(all).filter(({ code }) => code === 'second_agent');
+    };
+    expect(reported(30_000, 0)).toMatchObject([{ evidence: ['Node milan: kubelet changed its status 30 s ago'] }]);
+    expect(reported(150_000, 0)).toEqual([]);
+    expect(reported(30_000, 600_000)).toHaveLength(1);
+    expect(reported(150_000, -600_000)).toEqual([]);
+  });
+
   test('says of a cluster that does not answer just that, and goes on with the other', () => {
     const [rome, milan] = allWell().clusters as [Looked, Looked];
     const { facts: _, ...gone } = {
