@@ -66,6 +66,7 @@ const many: Readonly<Record<string, { readonly count: number; readonly make: (at
   [plainServices]: { count: serviceCount, make: service },
 };
 const listed = new Map<string, number>();
+const limits = new Map<string, Set<number>>();
 
 /** What an API server of a large cluster answers to the hook: in pages, as it asks for them. */
 function answer(request: http.IncomingMessage): { readonly code: number; readonly body: object } {
@@ -74,6 +75,7 @@ function answer(request: http.IncomingMessage): { readonly code: number; readonl
   if (list !== undefined) {
     const from = Number(searchParams.get('continue') ?? 0);
     const to = Math.min(list.count, from + Number(searchParams.get('limit') ?? list.count));
+    limits.set(pathname, (limits.get(pathname) ?? new Set()).add(Number(searchParams.get('limit'))));
     listed.set(pathname, (listed.get(pathname) ?? 0) + to - from);
     const items = Array.from({ length: to - from }, (_, at) => list.make(from + at));
     const metadata = { resourceVersion: '9', ...(to < list.count && { continue: `${to}` }) };
@@ -154,6 +156,9 @@ test('the checks before an installation read a cluster of 5,000 nodes within the
   expect(said).toContain(`${nodeCount} Linux nodes`);
   expect(said).toMatch(/^0: /);
   for (const [pathname, { count }] of Object.entries(many)) expect(listed.get(pathname)).toBeGreaterThanOrEqual(count);
+  // Each page is a round trip: small ones only where objects are large.
+  expect(limits.get('/api/v1/nodes')).toEqual(new Set([50]));
+  for (const pathname of [kubeSystemPods, plainServices]) expect(limits.get(pathname)).toEqual(new Set([250]));
   // Room for what a kernel counts beside it.
   expect(Number(/peak (\d+)/.exec(said)?.[1]) / 1024).toBeLessThan(limit * 0.9);
 }, 300_000);
