@@ -12,6 +12,8 @@ import { type Place, podPlace } from './test-pods.ts';
 
 const highest = 65_535;
 const all = Array.from({ length: highest }, (_, i) => i + 1);
+/** Of five seconds each. */
+const patientLooks = 6;
 /** `ISTHMUS_ALL_PORTS=1` asks every port; it takes half a minute for each address. */
 const asksAll = process.env.ISTHMUS_ALL_PORTS === '1';
 
@@ -28,13 +30,22 @@ interface Walked {
 }
 
 /** Open TCP ports, of those that something listens at there, those of any Service, the privileged ones, and every 61st of the others. */
-async function walk(from: Netns, { address, at }: Walked, ports: readonly number[]): Promise<readonly number[]> {
+async function walk(
+  from: Netns,
+  { address, at }: Walked,
+  ports: readonly number[],
+  wanted: readonly number[],
+): Promise<readonly number[]> {
   const known = [...ports, ...(at === undefined ? [] : await listening(at))];
   const some = all.filter((port) => asksAll || port < 1_024 || port % 61 === 0 || known.includes(port));
-  const open = await from.openPorts(address, some);
+  const open = [...(await from.openPorts(address, some))];
   // Of thousands of packets at a time some are lost: those that could answer are asked once more, with patience.
-  const silent = [...new Set(known)].filter((port) => !open.includes(port));
-  return [...open, ...(await from.openPorts(address, silent, 5_000))].sort((a, b) => a - b);
+  const isSilent = (port: number): boolean => !open.includes(port);
+  open.push(...(await from.openPorts(address, [...new Set(known)].filter(isSilent), 5_000)));
+  // After such a crowd a link may need a while until it carries the next packet.
+  for (let more = 0; more < patientLooks && wanted.some(isSilent); more += 1)
+    open.push(...(await from.openPorts(address, wanted.filter(isSilent), 5_000)));
+  return open.sort((a, b) => a - b);
 }
 
 /** Of Services: at their own addresses, and at those of nodes. */
@@ -146,7 +157,7 @@ export async function visit(ground: Ground): Promise<Visit> {
     rows.push([`a pod to Service ${name}`, inRome.netns, { address }, [], own]);
   const [strays, missing, told]: [string[], string[], [string, readonly string[]][]] = [[], [], []];
   for (const [name, from, to, wanted, may = []] of rows) {
-    const open = await walk(from, to, ports);
+    const open = await walk(from, to, ports, wanted);
     strays.push(...open.filter((one) => ![...wanted, ...may].includes(one)).map((one) => `${name}: ${one}`));
     missing.push(...wanted.filter((one) => !open.includes(one)).map((one) => `${name}: ${one}`));
     if (!name.includes('the agent')) continue;

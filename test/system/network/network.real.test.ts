@@ -16,7 +16,7 @@ import { nothingLeft } from '../whole-clusters/inventory.ts';
 import { type ClusterName, clusterNames, createStage, isReady, patience, type Stage } from '../whole-clusters/stage.ts';
 import { container, pod } from '../whole-clusters/workloads.ts';
 import { visit } from './neighbour.ts';
-import { isKernelState, nodePlace, type Place, podPlace, settledKernels } from './test-pods.ts';
+import { isKernelState, nodePlace, type Place, podPlace, settledKernels, type Words } from './test-pods.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'network-under-test') };
 /** `ISTHMUS_KEEP_CLUSTERS=1` leaves everything running, and the next run starts from it. */
@@ -331,7 +331,7 @@ test.each([
 test('agents and node processes are killed: packets go on, and the kernels end as they were', async () => {
   await peered();
   const [from, to] = [podPlaces.rome[0]!, podPlaces.milan[0]!];
-  const before = await settledKernels(allNodes());
+  const before = await settledKernels(allNodes(), gateways);
   const streaming = (await from.netns.agent()).ask('stream', { address: view(to.ip), port, everyMs: 10, forMs: 8_000 });
   const killed = ownProcesses();
   expect(killed.length).toBeGreaterThanOrEqual(6);
@@ -347,13 +347,25 @@ test('agents and node processes are killed: packets go on, and the kernels end a
   );
   // The Connection may be what an earlier life wrote: what counts is where the new ones end, and that they stay there.
   const isAsBefore = async () => {
-    await Promise.all(allNodes().map((node, index) => isKernelState(node, before[index]!)));
+    const now = await gateways();
+    await Promise.all(allNodes().map((node, index) => isKernelState(node, before[index]!, now)));
     return true;
   };
   await eventually('the kernels are as they were', isAsBefore, patience);
   await new Promise((resolve) => setTimeout(resolve, 3_000));
   await isAsBefore();
 });
+
+/** A killed node process may lose its gateway's turn to the other one: which of the two is active is told apart from what nodes have. */
+async function gateways(): Promise<Words> {
+  const active = await Promise.all(
+    clusterNames.map(async (cluster) => {
+      const gateway = await eventually('an active gateway', () => activeGateway(cluster), patience);
+      return [gateway.status?.podIP ?? '', `the active gateway of ${cluster}`] as const;
+    }),
+  );
+  return new Map(active);
+}
 
 /** Of controllers and node processes, in all nodes. */
 const ownProcesses = (): number[] =>

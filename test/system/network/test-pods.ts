@@ -43,11 +43,20 @@ function processOf(podUid: string): number {
   return Number(found);
 }
 
+/** Words for addresses that routes lead to, where which one it is does not matter. */
+export type Words = ReadonlyMap<string, string>;
+
 /** What the kernel of a node has besides the veth pairs of pods: devices, policy rules, routes of every table, nft tables with what is in ours. */
-async function kernelState({ netns }: Place): Promise<string> {
+async function kernelState({ netns }: Place, words: Words = new Map()): Promise<string> {
   const json = async <T>(...args: string[]): Promise<T> => JSON.parse(await netns.exec('ip', '-j', ...args)) as T;
   const links = await json<{ ifname: string }[]>('link');
-  const routes = await json<Record<string, unknown>[]>('route', 'show', 'table', 'all');
+  const all = await json<Record<string, unknown>[]>('route', 'show', 'table', 'all');
+  const routes = all.map(
+    (route): Record<string, unknown> => ({
+      ...route,
+      dst: words.get(String(route.dst)) ?? route.dst,
+    }),
+  );
   const rules = await json<unknown[]>('rule');
   const tables = (await netns.exec('nft', 'list', 'tables')).trim().split('\n').sort();
   const own = await netns.tryExec('nft', '-s', 'list', 'table', 'ip', 'isthmus');
@@ -63,8 +72,8 @@ async function kernelState({ netns }: Place): Promise<string> {
 }
 
 /** Rejects with every line that differs. */
-export async function isKernelState(place: Place, wanted: string): Promise<true> {
-  const [is, should] = [(await kernelState(place)).split('\n'), wanted.split('\n')];
+export async function isKernelState(place: Place, wanted: string, words?: Words): Promise<true> {
+  const [is, should] = [(await kernelState(place, words)).split('\n'), wanted.split('\n')];
   const differing = [
     ...is.filter((line) => !should.includes(line)).map((line) => `has ${line.trim()}`),
     ...should.filter((line) => !is.includes(line)).map((line) => `lacks ${line.trim()}`),
@@ -75,5 +84,11 @@ export async function isKernelState(place: Place, wanted: string): Promise<true>
 }
 
 /** What the kernels have once they have come to rest: a node learns of a change a moment after its cluster. */
-export const settledKernels = (places: readonly Place[]): Promise<readonly string[]> =>
-  waitUntilStable('the kernels of the nodes', () => Promise.all(places.map(kernelState)));
+export const settledKernels = (
+  places: readonly Place[],
+  words: () => Promise<Words> = async () => new Map(),
+): Promise<readonly string[]> =>
+  waitUntilStable('the kernels of the nodes', async () => {
+    const now = await words();
+    return Promise.all(places.map((place) => kernelState(place, now)));
+  });
