@@ -62,6 +62,7 @@ test.each([
   '/api/v1/namespaces/shop/services/web/proxy',
   '/api/v1/namespaces/shop/pods/web-0/proxy?path=x',
   '/api/v1/namespaces/shop/pods/web-0/pr%6fxy/',
+  '/api/v1/namespaces/shop/services/web/proxy/%ff',
   '/api/v1/nodes/n1/proxy/metrics',
 ])('that a Service, pod or node behind %s answers 401 says nothing of the token', async (path) => {
   const { door, issued } = await startDoor({ status: () => 401 });

@@ -80,7 +80,7 @@ function isRelayed(url: string): boolean {
   try {
     return relayed.test(decodeURIComponent(path));
   } catch {
-    return false;
+    return true; // bytes that are no UTF-8 are legal to the API server, and a consumer chooses them
   }
 }
 

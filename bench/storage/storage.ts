@@ -63,12 +63,14 @@ function application(folder: string): () => Promise<number> {
 
 /** Bytes in a second of its first pass, as it reports them, and the result of the whole. */
 async function live(movers: Movers, { from, to }: Volumes) {
+  rmSync(movers.at('result'), { force: true });
   const child = movers.run({ keys: 'fetch', data: to, source: from, args: ['live', '127.0.0.1'] });
   let output = '';
   child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
     output += piece;
   });
-  await ended(child);
+  const code = await ended(child);
+  if (code !== 0) throw new Error(`the live copy ended with ${code}: ${output}`);
   const reports = output
     .trim()
     .split('\n')

@@ -4,7 +4,7 @@ import type { CliIo } from '#cli/output/io.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import { exchange } from '#kube/http/request.ts';
-import type { Applied, ListOptions, Subresource } from '#kube/model/types.ts';
+import type { Applied, CollectOptions, Subresource } from '#kube/model/types.ts';
 import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/ports/log.ts';
@@ -22,7 +22,7 @@ export interface KubeClient {
   collect<T extends KubeObject, R>(
     type: ResourceType<T>,
     keep: (object: T) => R | undefined,
-    within?: ListOptions,
+    within?: CollectOptions,
   ): Promise<R[]>;
   /** Server-side apply, taking fields over from other managers. */
   apply<T extends KubeObject>(type: ResourceType, object: T, fieldManager: string): Promise<T>;
@@ -46,6 +46,9 @@ export interface KubeClient {
   /** What applying the object would be refused for, in the words of the API server; undefined: nothing. Stores nothing. */
   refusalOf(type: ResourceType, object: KubeObject): Promise<string | undefined>;
 }
+
+/** For `collect`, of kinds whose objects are a few kB each; a Node has 20 kB and more. */
+export const smallObjects = { pageSize: 250 } as const satisfies CollectOptions;
 
 /** For an answer, and for silence within one. Commands that wait longer ask again themselves. */
 const timeoutMs = 15_000;

@@ -6,6 +6,13 @@ import type { Looked } from './facts.ts';
 import { type Fault, faults, type Loose, objectOf, unscheduled, withFaults } from './testing/faults.ts';
 import { allWell, now } from './testing/healthy-clusters.ts';
 
+/** A pod of a consumer, at the provider, for which no node was found. */
+const guest = (message: string) => ({
+  metadata: { name: 'p', namespace: 'shop', labels: { 'liqo.io/managed-by': 'shadowpod' } },
+  spec: { containers: [] },
+  status: unscheduled(message),
+});
+
 const rankOf = (code: CauseCode): number => causeCodes.indexOf(code);
 
 describe('the doctor', () => {
@@ -59,18 +66,54 @@ describe('the doctor', () => {
     expect(both.map(({ code }) => code)).toEqual(['no_open_node', 'nothing_granted']);
     expect(both[0]).toMatchObject({ at: 'milan', evidence: ['node milan-1: taint drill=yes:NoSchedule'] });
 
+    const idle = withFaults([closed]);
+    const milan = idle.clusters[1]?.facts as Loose;
+    milan.status.quotas = [];
+    expect(decide(idle)).toEqual([]);
+    milan.pods.push(guest('0/1 nodes'));
+    expect(decide(idle)[0]).toMatchObject({ code: 'no_open_node' });
+    milan.nodes.push({ ...milan.nodes[0], metadata: { name: 'milan-2', labels: {} }, spec: {} });
+    expect(decide(idle).map(({ code }) => code)).not.toContain('no_open_node');
+  });
+
+  test('names what a guest waits for where all nodes are tainted and a policy lets guests tolerate it', () => {
+    const closed = faults.find(({ says }) => says === 'no_open_node') as Fault;
     const tolerated = withFaults([closed]);
     const milan = tolerated.clusters[1]?.facts as Loose;
     milan.status.quotas = [];
-    expect(decide(tolerated)).toEqual([]);
-    milan.pods.push({
-      metadata: { name: 'p', namespace: 'shop', labels: { 'liqo.io/managed-by': 'shadowpod' } },
-      spec: { containers: [] },
-      status: unscheduled('0/1 nodes'),
-    });
-    expect(decide(tolerated)[0]).toMatchObject({ code: 'no_open_node' });
-    milan.nodes.push({ ...milan.nodes[0], metadata: { name: 'milan-2', labels: {} }, spec: {} });
-    expect(decide(tolerated).map(({ code }) => code)).not.toContain('no_open_node');
+    milan.guestTolerations = ['dri*'];
+    const waits = guest('0/1 nodes are available: 1 Insufficient cpu.');
+    milan.pods.push(waits);
+    expect(decide({ now, clusters: tolerated.clusters.slice(1) })[0]).toMatchObject({ code: 'pod_unschedulable' });
+    // Its consumer tells of it where that is looked at as well.
+    const own = { ...waits, metadata: { name: 'p', namespace: 'shop' }, spec: { containers: [], nodeName: 'milan' } };
+    const rome = tolerated.clusters[0]?.facts as Loose;
+    rome.pods.push(own);
+    expect(decide(tolerated)[0]).toMatchObject({ code: 'pod_unschedulable', at: 'rome' });
+  });
+
+  test('has the taint removed that keeps guests away, not one that Kubernetes removes or a policy lets pass', () => {
+    const closed = faults.find(({ says }) => says === 'no_open_node') as Fault;
+    const all = withFaults([closed]);
+    const milan = all.clusters[1]?.facts as Loose;
+    milan.guestTolerations = ['gpu'];
+    const taint = (key: string) => ({ key, effect: 'NoSchedule' });
+    milan.nodes[0].spec.taints.unshift(taint('node.kubernetes.io/disk-pressure'), taint('gpu'));
+    expect(decide(all)[0]?.todo).toContain('taint node milan-1 drill:NoSchedule-`');
+  });
+
+  test('names a kubelet under the name of a virtual node while it reports, by the clock of the API server', () => {
+    const reported = (agoMs: number, aheadMs: number) => {
+      const all = allWell();
+      const rome = all.clusters[0]?.facts as Loose;
+      rome.clockAheadMs = aheadMs;
+      rome.claimants.push({ node: 'milan', manager: 'kubelet', at: now - aheadMs - agoMs });
+      return decide(all).filter(({ code }) => code === 'second_agent');
+    };
+    expect(reported(30_000, 0)).toMatchObject([{ evidence: ['Node milan: kubelet changed its status 30 s ago'] }]);
+    expect(reported(150_000, 0)).toEqual([]);
+    expect(reported(30_000, 600_000)).toHaveLength(1);
+    expect(reported(150_000, -600_000)).toEqual([]);
   });
 
   test('says of a cluster that does not answer just that, and goes on with the other', () => {

@@ -132,6 +132,8 @@ export interface ClusterFacts {
   readonly credentials: readonly CredentialFacts[];
   readonly identities: readonly Identity[];
   readonly tenants: readonly Tenant[];
+  /** Keys of taints that any PeeringPolicy lets guests tolerate. */
+  readonly guestTolerations: readonly string[];
   readonly slices: readonly ResourceSlice[];
   /** Consumers whose tenant namespace here lacks a binding of a remote role: what is missing. */
   readonly consumerRights: Readonly<Record<string, readonly string[]>>;

@@ -38,6 +38,7 @@ import { fabricName } from '#shared/domain/network-keys.ts';
 import { remoteRoleName } from '#shared/domain/remote-roles.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -156,7 +157,12 @@ async function read(
     ),
   );
   const waiting = await part<Pod[]>('pods that wait for a node', [], () => unscheduledPods(kube));
-  const [identityList, tenantList, slices] = await Promise.all([list(identities), list(tenants), list(resourceSlices)]);
+  const [identityList, tenantList, slices, terms] = await Promise.all([
+    list(identities),
+    list(tenants),
+    list(resourceSlices),
+    list(peeringPolicies),
+  ]);
   const [sights, gatewaySights] = await Promise.all([
     lookIntoNodes(target, ownPods, signal),
     lookIntoGateways(target, { ownPods, connections: link.connections }, signal),
@@ -188,6 +194,7 @@ async function read(
     credentials: credentials.map(credentialOf),
     identities: identityList,
     tenants: tenantList,
+    guestTolerations: terms.flatMap(({ spec }) => spec.asProvider?.guests?.tolerations ?? []),
     slices,
     consumerRights: rightsOfConsumers(
       tenantList.map(({ spec, metadata }) => [spec.clusterID, metadata.namespace ?? '']),

@@ -1,5 +1,5 @@
 /** What can be read of a cluster with an administrator's rights and without starting anything in it, reduced to what tells its distribution, CNI and ways in. */
-import type { KubeClient } from '#cli/cluster/open.ts';
+import { type KubeClient, smallObjects } from '#cli/cluster/open.ts';
 import { configMaps, daemonSets, endpointSlices, nodes, type Service, services } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
@@ -71,7 +71,7 @@ export async function readClusterFacts(kube: KubeClient): Promise<ClusterFacts> 
     servedGroups(kube),
     kube.collect(nodes, (node) => (isVirtual(node) ? undefined : nodeFacts(node))),
     Promise.all(cniNamespaces.map((namespace) => kube.list(daemonSets, undefined, namespace))),
-    kube.collect(services, balancedFacts),
+    kube.collect(services, balancedFacts, smallObjects),
     kube.list(endpointSlices, 'kubernetes.io/service-name=kubernetes', 'default'),
     Promise.all(settingsOf.map(([namespace, name]) => dataOf(kube, namespace, name))),
   ]);

@@ -1,5 +1,5 @@
 /** Reads what a cluster tells of its signer of client certificates. Asks it nothing: a request would be an object. */
-import type { KubeClient } from '#cli/cluster/open.ts';
+import { type KubeClient, smallObjects } from '#cli/cluster/open.ts';
 import {
   type CertificateSigningRequest,
   certificateSigningRequests,
@@ -33,8 +33,8 @@ function controllerManager({ metadata, spec }: Pod): string[] | undefined {
 export async function readSigner(kube: KubeClient, setting: CredentialSetting): Promise<SignerFacts> {
   const [keys, [signed] = [], [manager] = []] = await Promise.all([
     readable(kube.get(secrets, { namespace: systemNamespace, name: authenticationKeysSecret })),
-    readable(kube.collect(certificateSigningRequests, signedName)),
-    readable(kube.collect(pods, controllerManager, { namespace: 'kube-system' })),
+    readable(kube.collect(certificateSigningRequests, signedName, smallObjects)),
+    readable(kube.collect(pods, controllerManager, { namespace: 'kube-system', ...smallObjects })),
   ]);
   const { [isthmusAnnotation.credentials]: kind, [isthmusAnnotation.credentialsReason]: reason = '' } =
     keys?.metadata.annotations ?? {};

@@ -17,7 +17,7 @@ beforeEach(() => {
     sent.push({ path, init });
     return answer();
   });
-  vi.useFakeTimers();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
 });
 afterEach(() => {
   vi.useRealTimers();

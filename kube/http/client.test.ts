@@ -34,26 +34,34 @@ test.each<{ readonly verb: string; readonly write: (api: KubeApi) => Promise<unk
   expect(accepted).toEqual([expect.stringContaining('as=PartialObjectMetadata')]);
 });
 
-test('what is collected comes from pages of 50, each once, also where the snapshot of the first ones is gone', async () => {
-  const names = Array.from({ length: 120 }, (_, at) => `m${at}`);
-  const asked: string[] = [];
-  const server = http.createServer((request, response) => {
-    const query = new URL(request.url ?? '/', 'http://x').searchParams;
-    const [limit, from] = [Number(query.get('limit')), Number(query.get('continue') ?? 0)];
-    asked.push(`${from}+${limit}`);
-    if (asked.length === 3)
-      return void response.writeHead(410).end(JSON.stringify({ kind: 'Status', code: 410, reason: 'Expired' }));
-    const to = Math.min(names.length, from + limit);
-    const items = names.slice(from, to).map((name) => ({ metadata: { name }, data: { text: 'x' } }));
-    const metadata = { resourceVersion: '1', ...(to < names.length && { continue: `${to}` }) };
-    response.end(JSON.stringify({ metadata, items }));
-  });
-  const { connection, close } = await connectTo(server);
-  closers.push(close);
-  const api = createKubeApi(connection, { clock: systemClock, log: silentLog });
-  const kept = await api.collect(configMaps, ({ kind, metadata }) =>
-    metadata.name.endsWith('7') ? `${kind} ${metadata.name}` : undefined,
-  );
-  expect(kept).toEqual(names.filter((name) => name.endsWith('7')).map((name) => `ConfigMap ${name}`));
-  expect(asked).toEqual(['0+50', '50+50', '100+50', '0+50', '50+50', '100+50']);
-});
+test.each([
+  { options: undefined, asks: ['0+50', '50+50', '100+50', '0+50', '50+50', '100+50'] },
+  { options: { pageSize: 40 }, asks: ['0+40', '40+40', '80+40', '0+40', '40+40', '80+40'] },
+])(
+  'what is collected with $options comes from small pages, each once, also where the snapshot of the first ones is gone',
+  async ({ options, asks }) => {
+    const names = Array.from({ length: 120 }, (_, at) => `m${at}`);
+    const asked: string[] = [];
+    const server = http.createServer((request, response) => {
+      const query = new URL(request.url ?? '/', 'http://x').searchParams;
+      const [limit, from] = [Number(query.get('limit')), Number(query.get('continue') ?? 0)];
+      asked.push(`${from}+${limit}`);
+      if (asked.length === 3)
+        return void response.writeHead(410).end(JSON.stringify({ kind: 'Status', code: 410, reason: 'Expired' }));
+      const to = Math.min(names.length, from + limit);
+      const items = names.slice(from, to).map((name) => ({ metadata: { name }, data: { text: 'x' } }));
+      const metadata = { resourceVersion: '1', ...(to < names.length && { continue: `${to}` }) };
+      response.end(JSON.stringify({ metadata, items }));
+    });
+    const { connection, close } = await connectTo(server);
+    closers.push(close);
+    const api = createKubeApi(connection, { clock: systemClock, log: silentLog });
+    const kept = await api.collect(
+      configMaps,
+      ({ kind, metadata }) => (metadata.name.endsWith('7') ? `${kind} ${metadata.name}` : undefined),
+      options,
+    );
+    expect(kept).toEqual(names.filter((name) => name.endsWith('7')).map((name) => `ConfigMap ${name}`));
+    expect(asked).toEqual(asks);
+  },
+);

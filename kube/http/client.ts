@@ -1,7 +1,7 @@
 /** `KubeApi` over one connection: typed requests, paged lists, the server's refusals as error codes. */
 import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
-import type { DeleteOptions, KubeApi, ListOptions, WriteOptions } from '../model/types.ts';
+import type { CollectOptions, DeleteOptions, KubeApi, ListOptions, WriteOptions } from '../model/types.ts';
 import type { ClusterConnection } from './connection.ts';
 import { fetchPage, type Page } from './list-page.ts';
 import { withoutManagedFields } from './managed-fields.ts';
@@ -14,7 +14,7 @@ export interface KubeApiOptions extends RetryingClientOptions {
 }
 
 const metadataOnly = { accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json' };
-/** Objects per page of what is read and not kept: a Node of 20 kB takes five times that while its page is parsed. */
+/** For large objects: a Node of 20 kB takes five times that while its page is parsed. */
 const collectedPage = 50;
 /** An apply that names a version is refused where the object has another one, and makes the object where there is none; objects' versions begin above this one. */
 const neverAVersion = '1';
@@ -76,10 +76,10 @@ export function createKubeApi(
   async function collect<T extends KubeObject, R>(
     type: ResourceType<T>,
     keep: (object: T) => R | undefined,
-    options: ListOptions = {},
+    { pageSize: collected = collectedPage, ...options }: CollectOptions = {},
     signal?: AbortSignal,
   ): Promise<R[]> {
-    return inPages(type, options, Math.min(pageSize, collectedPage), signal, async (pages) => {
+    return inPages(type, options, Math.min(pageSize, collected), signal, async (pages) => {
       const kept: R[] = [];
       for await (const { items } of pages)
         for (const item of items) {

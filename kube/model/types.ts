@@ -10,6 +10,11 @@ export interface ListOptions {
   readonly fieldSelector?: string;
 }
 
+export interface CollectOptions extends ListOptions {
+  /** Objects per page, all of which are in memory at once; default 50. More for small objects: each page is a round trip. */
+  readonly pageSize?: number;
+}
+
 export interface DeleteOptions {
   /** Precondition: delete only this incarnation; a different one counts as absent. */
   readonly uid?: string;
@@ -70,7 +75,7 @@ export interface KubeApi {
   collect<T extends KubeObject, R>(
     type: ResourceType<T>,
     keep: (object: T) => R | undefined,
-    options?: ListOptions,
+    options?: CollectOptions,
     signal?: AbortSignal,
   ): Promise<R[]>;
   create<T extends KubeObject>(

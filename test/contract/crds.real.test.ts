@@ -180,7 +180,7 @@ describe('a real API server', () => {
     };
     await Promise.all(Array.from({ length: 8 }, lane));
     expect(disagreements).toEqual([]);
-  });
+  }, 600_000);
 
   test('agrees with the zod schema about every example with random text or a random number in one place', async () => {
     const places = placesOfExamples();
@@ -190,7 +190,7 @@ describe('a real API server', () => {
       }),
       { numRuns: 100 },
     );
-  });
+  }, 600_000);
 
   test('leaves status alone when the spec is written, and the spec when the status is', async () => {
     const kind = allKinds.find((k) => k.kind === 'Tenant')!;

@@ -48,11 +48,11 @@ test.each([
   ['the signer, before a door that is shut', [signed(9), door(1)], {}, bySigner],
   ['nothing, when the door is shut and nothing else was given', [door(1)], {}, undefined],
   ['nothing, when the door was told by another address', [door(1, 'https://10.72.0.9:8119')], atDoor, undefined],
-] as const)('a certificate of %s', (_, secrets, annotations, expected) => {
+] as const)('while a consumer changes its key, it keeps the certificate of %s', (_, secrets, annotations, expected) => {
   expect(held(secrets, annotations)).toBe(expected);
 });
 
-test('nothing that was given for another request, or has ended', () => {
+test('while a consumer changes its key, it keeps nothing that was given for another request, or has ended', () => {
   expect(held([door(1), signed(2)], atDoor, toBase64('another'))).toBeUndefined();
   expect(held([door(1), signed(2)], atDoor, csr, () => false)).toBeUndefined();
 });

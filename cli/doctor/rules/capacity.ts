@@ -152,13 +152,14 @@ const closedBy = ({ spec }: Node): string =>
     : `taint ${some((spec?.taints ?? []).map(({ key, value, effect }) => `${key}${value ? `=${value}` : ''}:${effect}`))}`;
 
 /**
- * Seen at the provider: no node takes what is new. A policy may let guests tolerate a taint, so that a grant that fell to nothing or a guest without a
- * node has to bear it out.
+ * Seen at the provider: no node takes what is new. What any policy lets guests tolerate keeps none away. Closed nodes may be meant, so that a
+ * grant that fell to nothing or a guest without a node has to bear it out.
  */
 export const openNodes: Rule = ({ cluster, facts, kubectl }) => {
   const ready = facts.nodes.filter(isReady);
   const [first] = ready;
-  if (first === undefined || facts.tenants.length === 0 || !ready.every((node) => isKeptFree(node))) return [];
+  const closed = (node: Node): boolean => isKeptFree(node, facts.guestTolerations);
+  if (first === undefined || facts.tenants.length === 0 || !ready.every(closed)) return [];
   const isBorneOut =
     facts.status.quotas.some(({ spec }) => noneOf(spec.resources ?? {}).length > 0) ||
     facts.pods.some(
@@ -167,7 +168,7 @@ export const openNodes: Rule = ({ cluster, facts, kubectl }) => {
     );
   if (!isBorneOut) return [];
   const { name } = first.metadata;
-  const taint = first.spec?.taints?.find(({ effect }) => effect !== 'PreferNoSchedule');
+  const taint = first.spec?.taints?.find((one) => closed({ ...first, spec: { taints: [one] } }));
   const undo =
     first.spec?.unschedulable === true || taint === undefined
       ? `uncordon ${name}`

@@ -186,12 +186,14 @@ export const secondAgent: Rule = ({ cluster, facts, kubectl }) => {
   ];
 };
 
-/** What has not reported for so long has gone, or was put right. */
-const claimedMs = 10 * 60_000;
+/** What was stopped stays in the object's managed fields. Two that undo each other's changes write every 10 s or so. */
+const claimedMs = 2 * 60_000;
 
 /** A machine or a virtual kubelet of another program that reports as a virtual node of ours: the two undo each other's changes. */
 export const claimedNodes: Rule = ({ cluster, facts, kubectl, all }) => {
-  const claims = facts.claimants.filter(({ at }) => all.now - at < claimedMs);
+  // Their times are of the API server's clock.
+  const now = all.now - (facts.clockAheadMs ?? 0);
+  const claims = facts.claimants.filter(({ at }) => now - at < claimedMs);
   const [first] = claims;
   if (first === undefined) return [];
   return [
@@ -200,7 +202,7 @@ export const claimedNodes: Rule = ({ cluster, facts, kubectl, all }) => {
       at: cluster,
       text: `besides the agent of ${cluster}, a ${first.manager} reports as the virtual node ${first.node}`,
       evidence: claims.map(
-        ({ node, manager, at }) => `Node ${node}: ${manager} changed its status ${seconds(all.now - at)} s ago`,
+        ({ node, manager, at }) => `Node ${node}: ${manager} changed its status ${seconds(now - at)} s ago`,
       ),
       todo: `stop what runs under the name ${first.node}, or give it another one (\`--hostname-override\` of a kubelet); \`${kubectl} get node ${first.node} --output yaml --show-managed-fields\` shows what it writes`,
     },

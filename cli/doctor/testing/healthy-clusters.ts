@@ -116,6 +116,7 @@ function healthy(cluster: 'rome' | 'milan'): Looked {
         ]
       : [],
     identities: [],
+    guestTolerations: [],
     tenants: isConsumer ? [] : [{ metadata: { name: 'rome', ...tenant }, spec: { clusterID: 'rome' } }],
     slices: [],
     consumerRights: isConsumer ? {} : { rome: [] },

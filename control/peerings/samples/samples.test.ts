@@ -90,7 +90,7 @@ describe('what agents measured of a peering', () => {
     expect(await link()).not.toHaveProperty('throughput');
   });
 
-  test('is no throughput of the present when it is of half an hour ago', async () => {
+  test('is no throughput of the present when it is of half an hour ago or of a time to come', async () => {
     const link = async () => (await clusters.control.peerings.get(admin, id)).network?.link?.consumer;
     await report('rome', [2, 1]);
     expect(await link()).toHaveProperty('throughput');
@@ -103,6 +103,8 @@ describe('what agents measured of a peering', () => {
     expect(await link()).not.toHaveProperty('throughput');
     await report('rome', [1]);
     expect(await link()).toHaveProperty('throughput');
+    await report('rome', [-10]);
+    expect(await link()).not.toHaveProperty('throughput');
   });
 
   test('is written no more when the request has ended', async () => {

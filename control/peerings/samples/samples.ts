@@ -61,7 +61,7 @@ export async function storeSamples(
 
 /** Reports come every five minutes. What was measured longer ago than two of them is no present figure. */
 const presentMs = 10 * 60_000;
-const isPresent = (at: number, now: number): boolean => at + 60_000 > now - presentMs;
+const isPresent = (at: number, now: number): boolean => at + 60_000 > now - presentMs && at <= now + aheadMs;
 
 /** By peering: of the last minute that each report has. Undefined: not known, or long ago. */
 export const throughputIn = (

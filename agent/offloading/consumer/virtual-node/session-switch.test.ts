@@ -64,7 +64,7 @@ function play() {
     stop.signal,
   );
   const connect = async (kubeconfig: string): Promise<void> => {
-    while (!held.has(kubeconfig)) await new Promise(setImmediate);
+    while (!held.has(kubeconfig) && !stop.signal.aborted) await new Promise(setImmediate);
     held.get(kubeconfig)?.();
     await sessions.settled();
   };
