@@ -32,7 +32,7 @@ const deps = (): PullDeps => ({
   },
   rsync,
   greet: () => greet(identity(), host, port),
-  checksum: () => askChecksum(identity(), host, port),
+  checksum: (signal) => askChecksum(identity(), { host, port, clock: systemClock }, signal),
   report: (progress) => void process.stdout.write(`${JSON.stringify(progress)}\n`),
 });
 
@@ -45,7 +45,7 @@ function finish(result: MoverResult): void {
 for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => process.exit(0));
 switch (role) {
   case 'serve':
-    await serveVolume(identity(), { port, source: data, rsync });
+    await serveVolume(identity(), { port, source: data, rsync, clock: systemClock });
     break;
   case 'live':
     finish(await pullLive(deps()));

@@ -37,7 +37,7 @@ export interface PullDeps {
   readonly rsync?: string;
   readonly greet: () => Promise<void>;
   /** Of the device with the data. */
-  readonly checksum: () => Promise<Checksum>;
+  readonly checksum: (signal: AbortSignal) => Promise<Checksum>;
   readonly report: (progress: MoverProgress) => void;
 }
 
@@ -85,7 +85,7 @@ async function insist(deps: PullDeps, args: readonly string[], onOutput?: (piece
   }
 }
 
-async function reach({ clock, greet, way }: PullDeps): Promise<void> {
+async function reach({ clock, greet, way }: PullDeps, signal?: AbortSignal): Promise<void> {
   const deadline = clock.now() + greetMs;
   for (;;) {
     try {
@@ -93,7 +93,7 @@ async function reach({ clock, greet, way }: PullDeps): Promise<void> {
     } catch (error) {
       if (clock.now() >= deadline)
         throw new Failed(`the mover with the data does not answer at ${way.host} for ${greetMs / 1_000} s: ${error}`);
-      await clock.sleep(reportMs);
+      await clock.sleep(reportMs, signal);
     }
   }
 }
@@ -171,18 +171,25 @@ async function differencesOfDevices(deps: PullDeps, size: number): Promise<strin
     const seconds = (reportedMs - startedMs) / 1_000;
     report({ pass: 2, bytes, total: size, rate: seconds > 0 ? Math.round(bytes / seconds) : 0 });
   };
-  const [there, here] = await Promise.all([checksumThere(deps), checksumOf(way.to, tell, size)]);
+  // What one side fails at, the other side is not read for any longer.
+  const reading = new AbortController();
+  const hashing = checksumOf(way.to, tell, reading.signal, size).catch((error: unknown) => {
+    throw new Failed(`the device that was copied to cannot be read: ${error}`);
+  });
+  const both = Promise.all([checksumThere(deps, reading.signal), hashing]);
+  const [there, here] = await both.finally(() => reading.abort());
   if (there.bytes !== size) return [`the device had ${size} bytes, and now has ${there.bytes}`];
   return there.sha256 === here.sha256 ? [] : [`the checksums of the ${size} bytes of the device`];
 }
 
 /** Again after interruptions, like a pass. */
-async function checksumThere(deps: PullDeps): Promise<Checksum> {
+async function checksumThere(deps: PullDeps, signal: AbortSignal): Promise<Checksum> {
   for (let interruptions = 0; ; interruptions++) {
-    await reach(deps);
+    await reach(deps, signal);
     try {
-      return await deps.checksum();
+      return await deps.checksum(signal);
     } catch (error) {
+      signal.throwIfAborted();
       if (interruptions >= mostInterruptions) throw new Failed(`${error}, after ${interruptions} interruptions`);
     }
   }

@@ -2,7 +2,9 @@
 import { spawn } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { connect, createServer, type Server, type TLSSocket } from 'node:tls';
+import { watchdog } from '#shared/async/idle-timeout.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { Clock } from '#shared/ports/clock.ts';
 import { type Checksum, checksumOf } from './checksum.ts';
 import { isSenderCommand } from './rsync.ts';
 
@@ -16,6 +18,7 @@ export interface Sending {
   readonly source: string;
   /** The program. */
   readonly rsync?: string;
+  readonly clock: Clock;
 }
 
 export interface Identity {
@@ -52,7 +55,7 @@ export function serveVolume(identity: Identity, sending: Sending): Promise<Serve
 }
 
 /** First a line of JSON with the command, then what goes to it. */
-function answer(socket: TLSSocket, { source, rsync = 'rsync' }: Sending): void {
+function answer(socket: TLSSocket, { source, clock, rsync = 'rsync' }: Sending): void {
   let head = Buffer.alloc(0);
   const read = (chunk: Buffer): void => {
     head = Buffer.concat([head, chunk]);
@@ -66,7 +69,7 @@ function answer(socket: TLSSocket, { source, rsync = 'rsync' }: Sending): void {
     const command = commandOf(head.subarray(0, end).toString('utf8'), source);
     if (command === undefined) return void socket.destroy();
     if (command.length === 0) return void socket.end();
-    if (isChecksumCommand(command)) return void sendChecksum(socket, source);
+    if (isChecksumCommand(command)) return void sendChecksum(socket, source, clock);
     start(socket, rsync, command, head.subarray(end + 1));
   };
   socket.on('data', read);
@@ -87,14 +90,17 @@ function commandOf(line: string, source: string): readonly string[] | undefined 
 const isChecksumCommand = (command: readonly string[]): boolean => command.length === 1 && command[0] === 'checksum';
 
 /** Lines of JSON: how far it is, so that no link takes the connection for idle, and in the end the whole. */
-async function sendChecksum(socket: TLSSocket, device: string): Promise<void> {
-  let toldMs = Date.now();
+async function sendChecksum(socket: TLSSocket, device: string, clock: Clock): Promise<void> {
+  const asked = new AbortController();
+  socket.once('close', () => asked.abort());
+  let toldMs = clock.now();
+  const tell = (bytes: number): void => {
+    if (clock.now() - toldMs < tellMs) return;
+    toldMs = clock.now();
+    socket.write(`${JSON.stringify({ bytes })}\n`);
+  };
   try {
-    const sum = await checksumOf(device, (bytes) => {
-      if (Date.now() - toldMs < tellMs) return;
-      toldMs = Date.now();
-      socket.write(`${JSON.stringify({ bytes })}\n`);
-    });
+    const sum = await checksumOf(device, tell, asked.signal);
     socket.end(`${JSON.stringify(sum)}\n`);
   } catch {
     socket.destroy();
@@ -120,13 +126,15 @@ function open(identity: Identity, host: string, port: number): Promise<TLSSocket
       reject(error);
     };
     socket.once('error', fail);
-    socket.once('timeout', () => fail(new AppError('deadline_exceeded', `${host}:${port} did not answer in 10 s`)));
+    const late = (): void => fail(new AppError('deadline_exceeded', `${host}:${port} did not answer in 10 s`));
+    socket.once('timeout', late);
     socket.once('secureConnect', () => {
       if (!isPeer(socket, peer))
         return fail(
           new AppError('unauthenticated', `${host}:${port} has another certificate than the mover of this move`),
         );
       socket.setTimeout(0);
+      socket.off('timeout', late);
       socket.off('error', fail);
       resolve(socket);
     });
@@ -147,14 +155,24 @@ export async function greet(identity: Identity, host: string, port: number): Pro
 }
 
 /** Of the device of the mover with the data. */
-export async function askChecksum(identity: Identity, host: string, port: number): Promise<Checksum> {
+export async function askChecksum(
+  identity: Identity,
+  { host, port, clock }: { readonly host: string; readonly port: number; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<Checksum> {
   const socket = await open(identity, host, port);
-  socket.setTimeout(silentMs, () => socket.destroy(new AppError('deadline_exceeded', `${host}:${port} went silent`)));
+  const silence = watchdog(clock, { idleMs: silentMs }, () =>
+    socket.destroy(new AppError('deadline_exceeded', `${host}:${port} went silent`)),
+  );
+  const end = (): void => void socket.destroy();
+  signal.addEventListener('abort', end, { once: true });
   try {
+    signal.throwIfAborted();
     const text = await new Promise<string>((resolve, reject) => {
       let said = '';
       socket.setEncoding('utf8').on('data', (piece: string) => {
         said += piece;
+        silence.touch();
       });
       socket.once('error', reject);
       socket.once('close', () => resolve(said));
@@ -166,6 +184,8 @@ export async function askChecksum(identity: Identity, host: string, port: number
       throw new AppError('command_failed', `${host}:${port} ended before it had read its device`);
     return { bytes: last.bytes, sha256: last.sha256 };
   } finally {
+    signal.removeEventListener('abort', end);
+    silence.stop();
     socket.destroy();
   }
 }

@@ -22,7 +22,7 @@ import type { Facts, Patch, Step } from './facts.ts';
 import { keysName, moverKeys, moverPod, moverService, serviceName } from './objects.ts';
 import { createObserver, type MoveDeps } from './observe.ts';
 import { isHeldBack, usesClaim } from './pods.ts';
-import { abort, statusOf } from './progress.ts';
+import { abort, imageOf, statusOf } from './progress.ts';
 
 const staleMs = 200;
 const lookAgainMs = 1_000;
@@ -122,9 +122,9 @@ export function createMoveController(deps: MoveDeps): Controller {
         await api.delete(services, { namespace, name: serviceName(move) }, {}, signal);
         break;
       case 'createPod': {
-        const image = facts.image ?? '';
         const { role, claim, at, node } = step;
-        await api.create(podKind, moverPod(move, role, { image, claim, at, node }), { answer: 'metadata' }, signal);
+        const place = { image: imageOf(facts, role), claim, at, node };
+        await api.create(podKind, moverPod(move, role, place), { answer: 'metadata' }, signal);
         break;
       }
       case 'deletePod':

@@ -2,10 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { timestamp } from '#kube/writes/conditions.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
+import type { Pod } from '#shared/domain/kube-object.ts';
 import { moveFinalizer, storageAnnotation } from '#shared/domain/storage-keys.ts';
 import type { MovePhase, VolumeMove, VolumeMoveStatus } from '#shared/schema/isthmus/volume-move.ts';
 import { decide } from './decide.ts';
 import type { Facts, Step } from './facts.ts';
+import { imageOf } from './progress.ts';
 
 const nowMs = Date.parse('2026-01-01T10:00:00Z');
 const since = (minutes: number): string => timestamp(nowMs - minutes * 60_000);
@@ -172,6 +174,40 @@ describe('what no order has named is not deleted before the other volume is seen
     expect(phaseOf(decide(facts('Undoable', 60, { ...over, real })))).toBe('Discarding');
   });
 
+  test('what was left, when the new one goes right after the end of the window: it can be undone again', () => {
+    for (const unseen of ['silent', undefined, going] as const) {
+      expect(of({ real: unseen })).toMatchObject({
+        status: { phase: 'Undoable', undoUntil: since(-10), message: expect.stringMatching(/is kept/) },
+      });
+      expect(phaseOf(of({ real: unseen, isDeleted: true }))).toBe('Keeping');
+      const confirmed = facts('Discarding', 1, { from: left, to, claim: claim('n', 'b'), real: unseen });
+      expect(
+        decide({ ...confirmed, move: { ...confirmed.move, spec: { ...confirmed.move.spec, order: 'confirm' } } }),
+      ).toMatchObject({ do: 'patchVolume', patch: { spec: { persistentVolumeReclaimPolicy: 'Delete' } } });
+    }
+    expect(of({ real })).toMatchObject({ do: 'patchVolume' });
+  });
+
+  test.each(['Lost', 'Pending', undefined])('a real claim that is %s has no volume', (phase) => {
+    const unbound = { ...real, status: phase === undefined ? {} : { phase } };
+    const over = { from: left, to, claim: claim('c', 'b'), status: { undoUntil: since(1) }, real: unbound };
+    expect(decide(facts('Undoable', 60, over))).toMatchObject({
+      status: { phase: 'Undoable', message: expect.stringMatching(`the claim of volume b is ${phase ?? 'Pending'}:`) },
+    });
+  });
+
+  test('what was left: says whether an undo is possible, and where the new one is missing', () => {
+    const message = (more: Partial<Facts>): string => {
+      const step = decide(facts('Undoable', 60, { from: left, status: { undoUntil: since(1) }, ...more }));
+      return (step.do === 'status' && step.status.message) || step.do;
+    };
+    expect(message({ to, claim: claim('c', 'b') })).toMatch(/genoa does not say .* an undo goes on being accepted/);
+    const lost = message({ to, claim: undefined });
+    expect(lost).toMatch(/claim data is gone.* confirm deletes volume a, and deleting this VolumeMove keeps it/);
+    expect(lost).not.toMatch(/undo goes on/);
+    expect(message({ to: undefined, claim: claim('c', 'b') })).toMatch(/^PersistentVolume b is gone here:/);
+  });
+
   test('a switch says whether its cluster is silent or does not have the volume', () => {
     const step = decide(facts('Switching', 11, { claim: claim('n', 'b'), to, real: undefined }));
     expect(step).toMatchObject({ status: { phase: 'Undoable', message: expect.stringMatching(/does not have/) } });
@@ -229,7 +265,11 @@ describe('the end of a move waits 10 minutes for data to go, which then goes whe
 
 describe('the volume that was left goes by the policy that it had', () => {
   test('Delete, before the move retained it', () => {
-    expect(decide(facts('Discarding', 0, { from: volume('a', { noted: 'Delete' }) }))).toMatchObject({
+    expect(
+      decide(
+        facts('Discarding', 0, { from: volume('a', { noted: 'Delete' }), to: volume('b'), real: claim('r', 'disk') }),
+      ),
+    ).toMatchObject({
       patch: {
         metadata: { annotations: { [storageAnnotation.policyAfterMove]: null } },
         spec: { persistentVolumeReclaimPolicy: 'Delete' },
@@ -241,4 +281,75 @@ describe('the volume that was left goes by the policy that it had', () => {
       status: { phase: 'Confirmed', message: expect.stringMatching(/volume a stays: its reclaim policy is Retain/) },
     });
   });
+});
+
+describe('an undo that is not done leaves a whole window for another order, when the first has passed', () => {
+  const [left, to] = [volume('a', { noted: 'Delete' }), volume('b', { uid: 'c', phase: 'Bound' })];
+  const windows = [
+    { undoUntil: since(5), until: since(-1) },
+    { undoUntil: undefined, until: undefined },
+  ];
+  const next = (step: Step): unknown => step.do === 'status' && [step.status.phase, step.status.undoUntil];
+
+  test.each(windows)('refused (until $undoUntil)', ({ undoUntil, until }) => {
+    const before = facts('Undoable', 60, { from: left, to, claim: claim('c', 'b'), status: { undoUntil } });
+    const { metadata, spec } = before.move;
+    const ordered = {
+      ...before.move,
+      metadata: { ...metadata, generation: 2 },
+      spec: { ...spec, order: 'undo-copy-back' as const },
+    };
+    const step = decide({ ...before, move: ordered });
+    expect(step).toMatchObject({ status: { message: expect.stringMatching(/^no undo: /), settledGeneration: 2 } });
+    expect(next(step)).toEqual(['Undoable', until]);
+    const status = step.do === 'status' ? step.status : undefined;
+    const real = claim('r', 'disk');
+    expect(phaseOf(decide({ ...before, real, move: { ...ordered, status } as VolumeMove }))).toBe('wait');
+  });
+
+  const back = { way: 'back', gaveUp: 'the copy broke', from: { at: 'genoa', volume: 'b' } };
+  test.each(windows)('ended before the switch (until $undoUntil)', ({ undoUntil, until }) => {
+    const status = { ...back, to: { at: 'milan', volume: 'a' }, undoUntil };
+    expect(next(decide(facts('Aborting', 1, { from: to, to: left, claim: claim('c', 'b'), status })))).toEqual([
+      'Undoable',
+      until,
+    ]);
+  });
+
+  test.each(windows)('ended by a switch back (until $undoUntil)', ({ undoUntil, until }) => {
+    const status = { ...back, from: { at: 'milan', volume: 'a' }, to: { at: 'genoa', volume: 'b' }, undoUntil };
+    const annotations = { [storageAnnotation.claim]: 'shop/data', [storageAnnotation.claimUid]: 'n' };
+    const there = { from: left, to: volume('b', { uid: 'n', phase: 'Bound' }), claim: claim('n', 'b') };
+    const real = claim('r', 'disk', { annotations });
+    expect(next(decide(facts('Switching', 1, { ...there, real, status })))).toEqual(['Undoable', until]);
+  });
+});
+
+test('a copy that was compared is gone to although the cluster of the other volume has gone silent', () => {
+  const pod = (role: string, status: object): Pod =>
+    ({
+      metadata: { name: `move-m-${role}`, uid: role, creationTimestamp: since(20) },
+      spec: { containers: [{ name: 'mover', image: 'of-before' }] },
+      status,
+    }) as unknown as Pod;
+  const gone = { phase: 'Running', conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: since(5) }] };
+  const ended = (phase: string, message: object): object => ({
+    phase,
+    containerStatuses: [{ state: { terminated: { message: JSON.stringify(message) } } }],
+  });
+  const verified = { ok: true, verified: { files: 3, bytes: 9 } };
+  const to = { ...volume('b'), spec: { capacity: { storage: '1Gi' } } } as PersistentVolume;
+  const staging = claim('s', 'b', { name: 'move-m' });
+  const of = (final: object) =>
+    facts('FinalCopy', 11, {
+      ...{ claim: claim('c', 'a'), staging, to, silent: 'milan', mountedBy: 'unknown', keys: true, service: true },
+      pods: [pod('send', gone), pod('final', final)],
+      status: { silentSince: since(1) },
+    });
+  expect(decide(of(ended('Succeeded', verified)))).toMatchObject({ status: { phase: 'Switching', verifiedBytes: 9 } });
+  expect(phaseOf(decide(of({ phase: 'Running' })))).toBe('Aborting');
+  // An agent that was updated meanwhile.
+  expect(imageOf(of({}), 'final')).toBe('of-before');
+  expect(imageOf(of({}), 'send')).toBe('agent');
+  expect(imageOf({ ...of({}), pods: [] }, 'live')).toBe('agent');
 });

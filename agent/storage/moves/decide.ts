@@ -9,7 +9,7 @@ import { localTarget, type MovePhase } from '#shared/schema/isthmus/volume-move.
 import { amountOf, nodeOf, requestOf } from '../model/claims.ts';
 import type { Facts, Step } from './facts.ts';
 import { noteFrom, noteOf, stagingClaim, stagingName } from './objects.ts';
-import { hindrance, resultOf, usersOf, whyNotStoppable } from './pods.ts';
+import { hasEnded, hindrance, resultOf, usersOf, whyNotStoppable } from './pods.ts';
 import {
   abort,
   changed,
@@ -22,6 +22,7 @@ import {
   oldClaim,
   orderOf,
   podOf,
+  prolonged,
   release,
   removePods,
   reserve,
@@ -32,14 +33,13 @@ import {
   unreadyMs,
   unseen,
   wait,
+  windowFromNow,
 } from './progress.ts';
 import { aborting, discarding, keeping, switching } from './switching.ts';
 
 const over: ReadonlySet<MovePhase> = new Set(['Refused', 'Confirmed', 'Undone', 'Aborted']);
 const prepareMs = 10 * 60_000;
 const freezeMs = 10 * 60_000;
-/** The volume that was left is kept for so long at a time while the other one is not seen. */
-const lookAgainMs = 10 * 60_000;
 /** A volume that no second node may mount is copied once its pods have ended. */
 const warmMs = 2 * 60_000;
 
@@ -210,7 +210,9 @@ function finalCopy(facts: Facts): Step {
   const unheard = silence(facts);
   if (unheard) return unheard;
   const step = equip(facts) ?? staged(facts) ?? sending(facts);
-  if (step) {
+  const final = podOf(facts, 'final');
+  // One that has ended needs the other one no more.
+  if (step && (step.do !== 'wait' || final === undefined || !hasEnded(final))) {
     const pod = podOf(facts, 'send');
     return step.do === 'wait' && sinceMs(facts) > freezeMs
       ? abort(facts, `waited ${freezeMs / 60_000} minutes for ${pod ? hindrance(pod) : step.on}`)
@@ -236,7 +238,7 @@ function silence(facts: Facts): Step | undefined {
 }
 
 function undoable(facts: Facts): Step {
-  const { from, nowMs } = facts;
+  const { from } = facts;
   const status = statusOf(facts);
   const held = release(facts);
   if (held) return held;
@@ -247,11 +249,7 @@ function undoable(facts: Facts): Step {
   if (order === 'confirm' || (isOver && doubt === undefined))
     return enter(facts, 'Discarding', { ...settling(facts), bytesDone: undefined, bytesTotal: undefined });
   if (order === undefined && facts.move.metadata.deletionTimestamp !== undefined) return enter(facts, 'Keeping');
-  if (doubt !== undefined)
-    return changed(facts, {
-      undoUntil: timestamp(nowMs + lookAgainMs),
-      message: `${doubt}: the one that was left is kept, and an undo goes on being accepted`,
-    });
+  if (doubt !== undefined) return changed(facts, prolonged(facts, doubt));
   if (order === undefined)
     return wait(
       `\`isthmus move volume\` with confirm or undo${status.undoUntil === undefined ? '' : `, until ${status.undoUntil}`}`,
@@ -278,7 +276,7 @@ function undoing(facts: Facts, withoutCopy: boolean): Step {
       .map(whyNotStoppable)
       .find((why) => why !== undefined);
   if (problem !== undefined || old === undefined)
-    return changed(facts, { ...settling(facts), message: `no undo: ${problem}` });
+    return changed(facts, { ...settling(facts), undoUntil: windowFromNow(facts), message: `no undo: ${problem}` });
   return enter(facts, withoutCopy ? 'Freezing' : 'Preparing', {
     ...settling(facts),
     way: 'back',

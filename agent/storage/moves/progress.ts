@@ -57,12 +57,35 @@ export const isWindowOver = ({ move, nowMs }: Pick<Facts, 'move' | 'nowMs'>): bo
 export function unseen(facts: Facts): string | undefined {
   const { real } = facts;
   const { to } = statusOf(facts);
+  if (facts.to === undefined) return `PersistentVolume ${to?.volume} is gone here`;
   const cluster = to?.at === localTarget ? 'this cluster' : `cluster ${to?.at}`;
   if (real === 'silent') return `${cluster} does not say that it has volume ${to?.volume}`;
   if (real === undefined) return `${cluster} says that it does not have volume ${to?.volume}`;
-  return real.metadata.deletionTimestamp === undefined
-    ? undefined
-    : `${cluster} says that volume ${to?.volume} is being deleted`;
+  if (real.metadata.deletionTimestamp !== undefined)
+    return `${cluster} says that volume ${to?.volume} is being deleted`;
+  const phase = real.status?.phase ?? 'Pending';
+  return phase === 'Bound' ? undefined : `${cluster} says that the claim of volume ${to?.volume} is ${phase}`;
+}
+
+/** Until this the volume that was left is kept, from now on. Undefined stays: until an order. */
+export const windowFromNow = ({ move, nowMs }: Pick<Facts, 'move' | 'nowMs'>): string | undefined =>
+  move.status?.undoUntil && timestamp(nowMs + move.spec.undoWindowSeconds * 1_000);
+
+/** The volume that was left is kept for so long at a time while the other one is not seen. */
+const lookAgainMs = 10 * 60_000;
+
+/** The end of the window ends nothing while there is a doubt about the other volume. */
+export function prolonged(facts: Facts, doubt: string): Changes {
+  const left = statusOf(facts).from?.volume;
+  const lost = lostClaim(facts);
+  const choice =
+    lost === undefined
+      ? 'and an undo goes on being accepted'
+      : `${lost}, so there is no undo: confirm deletes volume ${left}, and deleting this VolumeMove keeps it as a RetainedVolume`;
+  return {
+    undoUntil: timestamp(facts.nowMs + lookAgainMs),
+    message: `${doubt}: volume ${left}, which was left, is kept${lost === undefined ? ', ' : '; '}${choice}`,
+  };
 }
 
 /** The claim whose volume is moved, in this very incarnation. */
@@ -133,6 +156,10 @@ export function sending(facts: Facts, node?: string): Step | undefined {
   if (hasEnded(pod)) return { do: 'deletePod', pod };
   return isReady(pod) ? undefined : wait(hindrance(pod));
 }
+
+/** An agent that was updated in the middle of a move goes on with pods that understand the one that sends. */
+export const imageOf = (facts: Facts, role: MoverRole): string =>
+  (role === 'send' ? undefined : podOf(facts, 'send')?.spec?.containers[0]?.image) ?? facts.image ?? '';
 
 const mostAttempts = 3;
 const startMs = 5 * 60_000;

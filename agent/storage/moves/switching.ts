@@ -17,6 +17,7 @@ import {
   isTaken,
   lastingPolicy,
   oldClaim,
+  prolonged,
   release,
   removePods,
   reserve,
@@ -27,6 +28,7 @@ import {
   thawPatch,
   unseen,
   wait,
+  windowFromNow,
 } from './progress.ts';
 
 /** How long each step of the switch, and of the end of a move, waits for the other side. */
@@ -155,6 +157,7 @@ function arriving(facts: Facts): Step {
       way: 'forth',
       gaveUp: undefined,
       withoutCopy: undefined,
+      undoUntil: windowFromNow(facts),
       message: `the undo was given up: ${status.gaveUp}`,
     });
   if (status.way === 'back' || status.gaveUp !== undefined)
@@ -187,11 +190,15 @@ export function discarding(facts: Facts): Step {
   const on = `the data of volume ${name} in ${status.from?.at} to be deleted`;
   const order = giveUp(from);
   // Without a confirmation it may be the only copy.
-  const doubt = order && end !== 'Confirmed' ? unseen(facts) : undefined;
+  const isOrdered = end === 'Confirmed' && facts.move.spec.order === 'confirm';
+  const doubt = order && !isOrdered ? unseen(facts) : undefined;
+  if (doubt !== undefined && isDeleted(facts)) return enter(facts, 'Keeping');
+  // It was seen when the window ended.
+  if (doubt !== undefined && end === 'Confirmed') return enter(facts, 'Undoable', prolonged(facts, doubt));
   if (doubt !== undefined)
-    return isDeleted(facts)
-      ? enter(facts, 'Keeping')
-      : wait(`volume ${status.to?.volume}: ${doubt}, so volume ${name} is kept; to end this, delete this VolumeMove`);
+    return wait(
+      `volume ${status.to?.volume}: ${doubt}, so volume ${name} is kept; to end this, delete this VolumeMove`,
+    );
   return order ?? (isLate(facts) ? enter(facts, end, { message: `${on} when that cluster answers` }) : wait(on));
 }
 
@@ -245,6 +252,7 @@ export function aborting(facts: Facts): Step {
       gaveUp: undefined,
       withoutCopy: undefined,
       frozenAt: undefined,
+      undoUntil: windowFromNow(facts),
       message: `the undo was given up: ${status.gaveUp}`,
     });
   // Of a copy that was switched to and left again, and of one that lost its claim without us.
