@@ -10,7 +10,11 @@ test('each second of waiting counts as a request, and at the limit the answer co
   const { clock } = fixture;
   const key = await fixture.tenant('acme');
   const start = clock.now();
-  const composition = { ...fixture.composition, untilChange: async (_: string, ms: number) => clock.advance(ms) };
+  const untilChange = async (_: string, ms: number) => {
+    clock.advance(ms);
+    return true;
+  };
+  const composition = { ...fixture.composition, untilChange };
   const wait = async (): Promise<readonly [status: unknown, seconds: number]> => {
     const from = clock.now();
     const request = {

@@ -56,12 +56,12 @@ export function listenIn(
       const stopped = abortScope(stopping);
       const over = abortsWith(signal, stopped.signal);
       let wake: () => void = () => undefined;
-      const changed = new Promise<void>((resolve) => {
-        wake = resolve;
+      const changed = new Promise<boolean>((resolve) => {
+        wake = () => resolve(true);
         others.add(wake);
       });
       try {
-        await Promise.race([changed, clock.sleep(withinMs, over)]);
+        return await Promise.race([changed, clock.sleep(withinMs, over).then(() => false)]);
       } finally {
         others.delete(wake);
         if (others.size === 0 && waiters.get(tenant) === others) waiters.delete(tenant);

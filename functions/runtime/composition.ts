@@ -28,8 +28,8 @@ export interface Composition {
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;
-  /** Returns when something of the tenant may have changed, and after `withinMs` at the latest. A hint, like every event. */
-  readonly untilChange: (tenant: string, withinMs: number, signal: AbortSignal) => Promise<void>;
+  /** Resolves with true when something of the tenant may have changed; with false after `withinMs` in which nothing was heard. A hint, like every event. */
+  readonly untilChange: (tenant: string, withinMs: number, signal: AbortSignal) => Promise<boolean>;
   /** Default: what a request may ask for. */
   readonly longestWaitSeconds?: number;
   /** Set where CloudWatch reads the log: the broker's name in metrics. */

@@ -34,7 +34,10 @@ async function lineOf(handler: Handler, path: string, key: 'good' | 'bad', metri
   const fixture = await createApiFixture();
   const admin = await fixture.tenant('acme');
   const { clock } = fixture;
-  const untilChange = async (_: string, withinMs: number): Promise<void> => clock.advance(withinMs);
+  const untilChange = async (_: string, withinMs: number): Promise<boolean> => {
+    clock.advance(withinMs);
+    return false;
+  };
   const composition = {
     ...fixture.composition,
     log,

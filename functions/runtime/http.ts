@@ -176,7 +176,7 @@ function meteredWait({ control, clock, untilChange }: Composition, onWait: () =>
       paidUntil = clock.now() + paidWaitMs;
       await control.tenants.admit(tenant, 'requests', signal);
     }
-    await untilChange(tenant, withinMs, signal);
+    return untilChange(tenant, withinMs, signal);
   };
 }
 const paidWaitMs = 1_000;

@@ -25,7 +25,10 @@ async function told(phase: 'Proposed' | 'Ready', asked: { readonly wait?: number
     log: silentLog,
     signal,
     query: { wait: asked.wait },
-    untilChange: async (_tenant: string, ms: number) => clusters.clock.advance(ms),
+    untilChange: async (_tenant: string, ms: number) => {
+      clusters.clock.advance(ms);
+      return true;
+    },
   } as Parameters<typeof whenSettled>[1]);
   return { status, headers, id: peering.id };
 }

@@ -7,19 +7,24 @@ const never = new AbortController().signal;
 /** A store in which `state` changes on request of the test. */
 function clusters() {
   const clock = new ManualClock();
-  const waiters = new Set<() => void>();
+  const waiters = new Set<(heard: boolean) => void>();
   let state = 0;
+  let looks = 0;
   return {
     clock,
+    looks: () => looks,
     waiting: () => waiters.size,
     change() {
       state += 1;
-      for (const wake of waiters) wake();
+      for (const wake of waiters) wake(true);
       waiters.clear();
     },
     wait: (done: (value: number) => boolean, seconds: number | undefined, longestWaitSeconds?: number) =>
       waitUntil({
-        look: async () => state,
+        look: async () => {
+          looks += 1;
+          return state;
+        },
         done,
         seconds,
         longestWaitSeconds,
@@ -27,7 +32,10 @@ function clusters() {
         clock,
         signal: never,
         untilChange: (_tenant, ms, signal) =>
-          Promise.race([new Promise<void>((resolve) => waiters.add(resolve)), clock.sleep(ms, signal)]),
+          Promise.race([
+            new Promise<boolean>((resolve) => waiters.add(resolve)),
+            clock.sleep(ms, signal).then(() => false),
+          ]),
       }),
   };
 }
@@ -52,16 +60,17 @@ describe('a long poll', () => {
     expect(await answer).toBe(2);
   });
 
-  test('looks again by itself, in case the hint got lost', async () => {
+  test('looks again by itself every five seconds, in case the hint got lost, and not sooner', async () => {
     const it = clusters();
-    let looks = 0;
-    const answer = it.wait(() => ++looks === 3, 25);
-    for (let i = 0; i < 3; i++) {
-      await turn();
+    const answer = it.wait(() => false, 12);
+    await turn();
+    expect(it.looks()).toBe(1);
+    for (let second = 1; second <= 12; second++) {
       it.clock.advance(1_000);
+      await turn();
+      expect(it.looks()).toBe(1 + Math.floor(second / 5));
     }
-    await answer;
-    expect(looks).toBe(3);
+    expect(await answer).toBe(0);
   });
 
   test('answers with what is when the time is up', async () => {

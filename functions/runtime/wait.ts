@@ -15,8 +15,10 @@ export const Wait = fraction(z.number().min(0).max(maxWaitSeconds))
     `Seconds to wait for the outcome, at most ${maxWaitSeconds}. The answer is the state reached by then, or sooner where the broker waits less. Each second of waiting counts as a request; at the limit of the tenant the answer is the state as it is.`,
   );
 
-/** Bounds what a lost hint can cost. */
-const lookAgainMs = 1_000;
+/** A waiting request is metered this often. */
+const stepMs = 1_000;
+/** Bounds what a lost hint can cost. Looking each second would cost the broker one read a second for each waiting request. */
+const lookAgainMs = 5_000;
 
 export interface Waiting<T> {
   readonly look: () => Promise<T>;
@@ -33,21 +35,25 @@ export interface Waiting<T> {
 export async function waitUntil<T>(waiting: Waiting<T>): Promise<T> {
   const { look, done, tenant, clock, untilChange, signal } = waiting;
   const deadline = clock.now() + Math.min(waiting.seconds ?? 0, waiting.longestWaitSeconds ?? maxWaitSeconds) * 1_000;
-  for (;;) {
+  let lookedAt = Number.NEGATIVE_INFINITY;
+  let value: T | undefined;
+  for (let mayHaveChanged = true; ; ) {
     const passed = abortScope(signal);
     const left = Math.max(0, deadline - clock.now());
     // Listening starts before looking, so a change in between is not missed. Shutdown rejects it: answer with what is known.
-    const change = untilChange(tenant, Math.min(left, lookAgainMs), passed.signal)
-      .then(
-        () => true,
-        () => false,
-      )
+    const change = untilChange(tenant, Math.min(left, stepMs), passed.signal)
+      .catch(() => undefined)
       .finally(passed.unlink);
-    const value = await look();
-    if (left === 0 || done(value)) {
-      passed.abort();
-      return value;
+    if (mayHaveChanged || clock.now() - lookedAt >= lookAgainMs) {
+      lookedAt = clock.now();
+      value = await look();
     }
-    if (!(await change)) return value;
+    if (left === 0 || done(value as T)) {
+      passed.abort();
+      return value as T;
+    }
+    const heard = await change;
+    if (heard === undefined) return value as T;
+    mayHaveChanged = heard;
   }
 }

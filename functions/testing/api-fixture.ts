@@ -131,7 +131,7 @@ export async function createApiFixture(options: ApiFixtureOptions = {}): Promise
     clock,
     log,
     version: '0',
-    untilChange: async () => undefined,
+    untilChange: async () => true,
   };
   const router = createRouter(httpFunctions);
   const origin = { from: 'test', requestId: 'start' };
