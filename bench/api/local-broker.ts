@@ -66,7 +66,7 @@ function whereItIs(child: ChildProcess): Promise<Started> {
   });
 }
 
-const asking =
+export const asking =
   (url: string, ca: string, agent: Agent): Ask =>
   (key, { method, at, body }) =>
     new Promise((resolve, reject) => {

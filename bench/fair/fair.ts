@@ -3,18 +3,18 @@
  * abusive tenant keeps within its limits (those of a hosted broker) and asks for what is dear: its audit log of thousands of records for an
  * action that is not in it among all that it did, page by page, and as many long polls as it can hold. Then join tokens a second, asked for by many at once.
  */
+import { spawn } from 'node:child_process';
 import { loadavg } from 'node:os';
+import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { type Answered, type Ask, type Call, type LocalBroker, load, until, withBroker } from '../api/local-broker.ts';
+import { createInterface } from 'node:readline';
+import { type Ask, type Call, type LocalBroker, load, until, withBroker } from '../api/local-broker.ts';
 import { type BenchOptions, type BenchResult, median, thisMachine } from '../result.ts';
 import { quantile } from '../swarm/scenario.ts';
+import type { Abuse } from './abuser.ts';
 
 const perSecond = 20;
 const records = 5_000;
-const viewers = 8;
-const polls = 50;
-/** Of 50 a second that its limit allows; the polls need the rest. */
-const viewsPerSecond = 40;
 const tokenSeconds = 5;
 const tokenRounds = 3;
 const tokenClients = 64;
@@ -39,9 +39,13 @@ export const run = ({ root, runs = 5, seconds = 20, log }: BenchOptions): Promis
     const rounds: Round[] = [];
     const refused = { count: 0, asked: 0 };
     const quietly = () => politeLoad(ask, polite, seconds);
-    const beside = () => {
-      const stop = abuse(ask, abusive, refused);
-      return politeLoad(ask, polite, seconds).finally(stop);
+    const beside = async () => {
+      const abuser = await startAbuser(broker, root, abusive);
+      const times = await politeLoad(ask, polite, seconds);
+      const { asked, count } = await abuser.stop();
+      refused.asked += asked;
+      refused.count += count;
+      return times;
     };
     for (let n = 0; n < runs; n += 1) {
       const machine = loadavg()[0] ?? 0;
@@ -137,37 +141,19 @@ async function politeLoad(ask: Ask, key: string, seconds: number): Promise<reado
   return times;
 }
 
-/** Runs until what it returns is called. */
-function abuse(ask: Ask, key: string, counts: { count: number; asked: number }): () => Promise<void> {
-  let stopped = false;
-  const note = ({ status }: Answered): void => {
-    counts.asked += 1;
-    if (status === 429) counts.count += 1;
-  };
-  const view = async (): Promise<void> => {
-    const { body } = await ask(key, { method: 'GET', at: '/v1/audit?action=cluster.create-join-token&limit=1' });
-    // All of them are its own, and none is of that action: of two filters one is looked up, the other compared.
-    const dear = `principal=${encodeURIComponent(body.items[0].principal)}&action=none`;
-    let cursor: string | undefined;
-    while (!stopped) {
-      const next = performance.now() + (viewers * 1_000) / viewsPerSecond;
-      const more = cursor === undefined ? '' : `&cursor=${cursor}`;
-      const answer = await ask(key, { method: 'GET', at: `/v1/audit?${dear}&limit=1${more}` });
-      note(answer);
-      cursor = answer.body.cursor;
-      await until(next);
-    }
-  };
-  const poll = async (): Promise<void> => {
-    while (!stopped) {
-      const next = performance.now() + 8_000;
-      note(await ask(key, { method: 'GET', at: '/v1/events?subject=none&wait=5' }));
-      if (!stopped) await until(next);
-    }
-  };
-  const running = [...Array.from({ length: viewers }, view), ...Array.from({ length: polls }, poll)];
-  return async () => {
-    stopped = true;
-    await Promise.all(running);
+/** A process of its own, so that what its answers cost is not measured as the broker's. */
+async function startAbuser({ url, caFile }: LocalBroker, root: string, key: string) {
+  const script = path.join(root, 'scripts', 'run.mjs');
+  const child = spawn(process.execPath, [script, 'bench/fair/abuser.ts', url, caFile], {
+    env: { ...process.env, ABUSER_KEY: key },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  await lines.next();
+  return {
+    async stop(): Promise<Abuse> {
+      child.stdin.end();
+      return JSON.parse((await lines.next()).value as string) as Abuse;
+    },
   };
 }

@@ -41,11 +41,7 @@ export async function mergedPageOf<T, V>(
     if ((items.length === limit || looked === limit + mostHidden) && last !== undefined)
       return { items, cursor: encodeCursor(list, last) };
     const empty = left.filter((source) => source.items.length === 0);
-    if (empty.length > 0) {
-      await Promise.all(empty.map((source) => fill(store, source, share, signal)));
-      // A store in this process answers without a pause: other requests have their turn between two reads.
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    if (empty.length > 0) await Promise.all(empty.map((source) => fill(store, source, share, signal)));
     const [first] = left.filter((source) => source.items.length > 0).sort(bySortKey);
     const item = first?.items[0];
     if (first === undefined || item === undefined) continue;

@@ -85,8 +85,6 @@ export async function pageOfMany<T, V>(
     if (items.length === limit) break;
     // Something was hidden: from here on it may be most of them.
     atOnce = readAtOnce;
-    // A store in this process answers without a pause: other requests have their turn between two reads.
-    await new Promise((resolve) => setImmediate(resolve));
   }
   return { items, ...(cursor === undefined ? {} : { cursor: encodeCursor(list, cursor) }) };
 }

@@ -17,6 +17,7 @@ import { conflict, expectedVersion, isVersioned } from '../../ports/store-confli
 import { type Database, openDatabase, type Statement } from './driver.ts';
 import { currentFormat, formatOf } from './formats.ts';
 import { createGroupCommit } from './group-commit.ts';
+import { createReadTurns } from './read-turns.ts';
 import { storageError } from './sqlite-errors.ts';
 
 const schema = `
@@ -31,6 +32,8 @@ const schema = `
   CREATE INDEX IF NOT EXISTS outbox_stream ON outbox (stream, seq);
   CREATE INDEX IF NOT EXISTS outbox_at ON outbox (at);
 `;
+/** Items of a read that takes no turn. */
+const shortRead = 10;
 const outboxKeptMs = 24 * 3_600_000;
 const cursorOf = (seq: number): string => String(seq).padStart(16, '0');
 
@@ -78,6 +81,7 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
   }
 
   const group = createGroupCommit(db);
+  const turns = createReadTurns();
 
   function check(ops: readonly Op[]): void {
     ops.forEach((op, index) => {
@@ -96,8 +100,9 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
     },
 
     async getMany<T>({ keys }: Many, signal?: AbortSignal) {
-      ready(signal);
       checkKeys(keys);
+      if (keys.length > shortRead) await turns.take(keys[0]?.pk ?? '');
+      ready(signal);
       return keys.map((at) => {
         const row = rowOf(at);
         return row && itemOf<T>(at.pk, row);
@@ -108,6 +113,7 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
       { partition, from, to, limit, cursor, reverse }: Parameters<Store['query']>[0],
       signal?: AbortSignal,
     ) {
+      if (limit > shortRead) await turns.take(partition);
       ready(signal);
       const after = reverse ? undefined : cursor;
       const before = reverse ? cursor : undefined;
