@@ -3,7 +3,7 @@ import type { KubeClient } from '#cli/cluster/open.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ErrorCode } from '#shared/errors/codes.ts';
-import { retryAll, retryReads } from './retry.ts';
+import { orLater, retryAll, retryReads } from './retry.ts';
 
 const signal = new AbortController().signal;
 
@@ -68,4 +68,14 @@ test('a command that must not stop half-way outlasts an API server that is away 
   await expect(gone.kube.list(namespaces)).rejects.toMatchObject({ code: 'kube_unreachable' });
   const refused = failing(1, 'kube_forbidden', retryAll);
   await expect(refused.kube.delete(namespaces, { name: 'liqo' })).rejects.toMatchObject({ code: 'kube_forbidden' });
+});
+
+test.each([
+  ['kube_unreachable', undefined],
+  ['kube_throttled', undefined],
+  ['kube_forbidden', 'refused'],
+] as const)('a look of a wait that ends with %s is repeated only where time may help', async (code, expected) => {
+  const look = orLater(() => Promise.reject(new AppError(code, 'refused')));
+  expect(await look.catch((error: Error) => error.message)).toBe(expected);
+  expect(await orLater(async () => 'there')).toBe('there');
 });

@@ -13,6 +13,16 @@ const allWithinMs = 15_000;
 const busy: ReadonlySet<string> = new Set(['kube_throttled']);
 const busyOrAway: ReadonlySet<string> = new Set(['kube_throttled', 'kube_unreachable']);
 
+/** Of one look of a poll: undefined when the API server is busy or does not answer this time. The poll has a deadline of its own. */
+export async function orLater<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (busyOrAway.has(codeOf(error) ?? '')) return undefined;
+    throw error;
+  }
+}
+
 /** Repeats `ask` while it fails with one of `passing`; after `withinMs`, fails with `late` of the last error. */
 async function retry<T>(
   io: Io,

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Command, Option } from 'commander';
 import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/cluster/poll.ts';
+import { orLater } from '#cli/cluster/retry.ts';
 import { keptNotice, noticeOr, remoteVolumes } from '#cli/offload/kept-data.ts';
 import { clusterSelector } from '#cli/offload/selector.ts';
 import type { CliIo } from '#cli/output/io.ts';
@@ -224,16 +225,17 @@ async function settle(
   const ended = await poll(
     io,
     timeoutMs,
-    async () => {
-      const object = await kube.get(namespaceOffloadings, ref);
-      const current =
-        object?.status?.observedGeneration === undefined ||
-        object.status.observedGeneration >= (object.metadata.generation ?? 0);
-      const phase = object?.status?.offloadingPhase;
-      if (phase !== undefined) news = [phase, ...failures(object)].join(', ');
-      step.update(news);
-      return object && current && phase !== undefined && settledPhases.includes(phase) ? object : undefined;
-    },
+    () =>
+      orLater(async () => {
+        const object = await kube.get(namespaceOffloadings, ref);
+        const current =
+          object?.status?.observedGeneration === undefined ||
+          object.status.observedGeneration >= (object.metadata.generation ?? 0);
+        const phase = object?.status?.offloadingPhase;
+        if (phase !== undefined) news = [phase, ...failures(object)].join(', ');
+        step.update(news);
+        return object && current && phase !== undefined && settledPhases.includes(phase) ? object : undefined;
+      }),
     () =>
       new AppError('deadline_exceeded', `namespace ${name} is not offloaded yet: ${news}`, {
         detail: {
@@ -298,13 +300,14 @@ async function unoffload(
     poll(
       io,
       timeoutMsOf(options),
-      async () => {
-        const object = await kube.get(namespaceOffloadings, ref);
-        if (object === undefined) return true;
-        const remote = Object.keys(object.status?.remoteNamespacesConditions ?? {});
-        step.update(remote.length > 0 ? `waiting for ${remote.join(', ')} to remove the remote namespace` : 'almost');
-        return undefined;
-      },
+      () =>
+        orLater(async () => {
+          const object = await kube.get(namespaceOffloadings, ref);
+          if (object === undefined) return true;
+          const remote = Object.keys(object.status?.remoteNamespacesConditions ?? {});
+          step.update(remote.length > 0 ? `waiting for ${remote.join(', ')} to remove the remote namespace` : 'almost');
+          return undefined;
+        }),
       () =>
         new AppError('deadline_exceeded', `namespace ${name} is still being removed at its providers`, {
           detail: {

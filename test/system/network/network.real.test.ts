@@ -332,7 +332,13 @@ test('agents and node processes are killed: packets go on, and the kernels end a
   await peered();
   const [from, to] = [podPlaces.rome[0]!, podPlaces.milan[0]!];
   const before = await settledKernels(allNodes(), gateways);
-  const streaming = (await from.netns.agent()).ask('stream', { address: view(to.ip), port, everyMs: 10, forMs: 8_000 });
+  // Longer than the start of all of them takes on a machine that is busy otherwise.
+  const streaming = (await from.netns.agent()).ask('stream', {
+    address: view(to.ip),
+    port,
+    everyMs: 10,
+    forMs: 30_000,
+  });
   const killed = ownProcesses();
   expect(killed.length).toBeGreaterThanOrEqual(6);
   for (const pid of killed) process.kill(pid, 'SIGKILL');
@@ -354,7 +360,7 @@ test('agents and node processes are killed: packets go on, and the kernels end a
   await eventually('the kernels are as they were', isAsBefore, patience);
   await new Promise((resolve) => setTimeout(resolve, 3_000));
   await isAsBefore();
-});
+}, 300_000);
 
 /** A killed node process may lose its gateway's turn to the other one: which of the two is active is told apart from what nodes have. */
 async function gateways(): Promise<Words> {
