@@ -36,6 +36,7 @@ import {
 } from '#shared/domain/liqo-keys.ts';
 import { fabricName } from '#shared/domain/network-keys.ts';
 import { remoteRoleName } from '#shared/domain/remote-roles.ts';
+import { isVirtualNode } from '#shared/domain/virtual-nodes.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
@@ -174,8 +175,8 @@ async function read(
     ...(apiServerUrl !== undefined && { apiServerUrl }),
     ownCas: certificatesOf(rootCa?.data?.['ca.crt'] ?? ''),
     ...(clockAheadMs !== undefined && { clockAheadMs }),
-    nodes: allNodes.filter(({ metadata }) => metadata.labels?.[label.type] !== virtualNodeType),
-    virtualNodes: allNodes.filter(({ metadata }) => metadata.labels?.[label.type] === virtualNodeType),
+    nodes: allNodes.filter((node) => !isVirtualNode(node)),
+    virtualNodes: allNodes.filter(isVirtualNode),
     claimants,
     namespaces: allNamespaces,
     agents: [

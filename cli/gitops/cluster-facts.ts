@@ -3,8 +3,9 @@ import type { KubeClient } from '#cli/cluster/open.ts';
 import { controllerSelector } from '#cli/install/manifests.ts';
 import { configMaps, type Deployment, deployments, nodes } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
-import { clusterIdConfigMap, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { clusterIdConfigMap, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { networkLabel, networkType } from '#shared/domain/network-keys.ts';
+import { isVirtualNode } from '#shared/domain/virtual-nodes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Network } from '#shared/schema/liqo/network.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -65,7 +66,7 @@ const rangesOf = (networks: readonly Network[], type: string): string[] =>
     .sort();
 
 function addressesOf(all: readonly Node[]): string[] {
-  const real = all.filter(({ metadata }) => metadata.labels?.[label.type] !== virtualNodeType);
+  const real = all.filter((node) => !isVirtualNode(node));
   const of = (wanted: string): string[] =>
     real.flatMap(({ status }) =>
       (status?.addresses ?? []).filter(({ type }) => type === wanted).map(({ address }) => address),

@@ -2,9 +2,9 @@
 import type { KubeClient } from '#cli/cluster/open.ts';
 import { configMaps, deployments, nodes } from '#shared/domain/core-kinds.ts';
 import { type CredentialSetting, credentialVariable, isCredentialSetting } from '#shared/domain/credential-setting.ts';
-import type { Node } from '#shared/domain/kube-object.ts';
-import { clusterIdConfigMap, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { clusterIdConfigMap, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import type { NodeProcess } from '#shared/domain/network-keys.ts';
+import { isVirtualNode } from '#shared/domain/virtual-nodes.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { type BrokerLink, brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { nodeProcessOf } from './arrangement.ts';
@@ -29,8 +29,6 @@ export interface ClusterState {
   readonly nodes: readonly string[];
 }
 
-const isVirtual = (node: Node): boolean => node.metadata.labels?.[label.type] === virtualNodeType;
-
 export async function readCluster(kube: KubeClient): Promise<ClusterState> {
   const within = { namespace: systemNamespace };
   const [idMap, agent, liqo, link, realNodes] = await Promise.all([
@@ -40,7 +38,7 @@ export async function readCluster(kube: KubeClient): Promise<ClusterState> {
     // Absent together with its CRD before the first join.
     kube.get(brokerLinks, { name: 'broker' }),
     kube.collect(nodes, (node) =>
-      isVirtual(node) ? undefined : { name: node.metadata.name, isClosed: node.spec?.unschedulable === true },
+      isVirtualNode(node) ? undefined : { name: node.metadata.name, isClosed: node.spec?.unschedulable === true },
     ),
   ]);
   if (liqo !== undefined) {

@@ -2,8 +2,9 @@
 import type { KubeClient } from '#cli/cluster/open.ts';
 import { configMaps, daemonSets, nodes, pods, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, ResourceType } from '#shared/domain/kube-object.ts';
-import { label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { fabricName, networkLabel, networkName, networkType } from '#shared/domain/network-keys.ts';
+import { isVirtualNode } from '#shared/domain/virtual-nodes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Network } from '#shared/schema/liqo/network.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -94,12 +95,11 @@ async function readRangeFacts(kube: KubeClient): Promise<RangeFacts> {
 }
 
 /** Undefined of a virtual node. */
-function rangesOfNode({
-  metadata,
-  spec,
-  status,
-}: Node): { readonly podCidrs: readonly string[]; readonly addresses: readonly string[] } | undefined {
-  if (metadata.labels?.[label.type] === virtualNodeType) return undefined;
+function rangesOfNode(
+  node: Node,
+): { readonly podCidrs: readonly string[]; readonly addresses: readonly string[] } | undefined {
+  if (isVirtualNode(node)) return undefined;
+  const { spec, status } = node;
   return {
     podCidrs: [spec?.podCIDRs ?? spec?.podCIDR ?? []].flat(),
     addresses: (status?.addresses ?? []).flatMap(({ type, address }) => (type === 'InternalIP' ? [address] : [])),

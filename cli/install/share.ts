@@ -4,11 +4,12 @@ import type { KubeClient } from '#cli/cluster/open.ts';
 import { roundDown, shareOf } from '#shared/domain/capacity-share.ts';
 import { nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
-import { label, managedByShadowPod, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { label, managedByShadowPod } from '#shared/domain/liqo-keys.ts';
 import { isKeptFree } from '#shared/domain/node-taints.ts';
 import { ownMember } from '#shared/domain/own-member.ts';
 import { type Amounts, addAmounts, amountsOf, podUsage, showAmount } from '#shared/domain/pod-resources.ts';
 import type { Resources } from '#shared/domain/quantity.ts';
+import { isVirtualNode } from '#shared/domain/virtual-nodes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { defaultSharePercent, type PeeringPolicy, peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { defaultPolicy } from './manifests.ts';
@@ -26,10 +27,7 @@ export function shareInWords(policy: PeeringPolicy, allNodes: readonly Node[], a
   if (terms.elastic)
     return `shares with peers whatever they ask for, up to maxResourcesPerPeer (PeeringPolicy ${name})`;
   const ready = allNodes.filter(
-    (node) =>
-      node.metadata.labels?.[label.type] !== virtualNodeType &&
-      isReady(node) &&
-      !isKeptFree(node, terms.guests?.tolerations),
+    (node) => !isVirtualNode(node) && isReady(node) && !isKeptFree(node, terms.guests?.tolerations),
   );
   const names = new Set(ready.map(({ metadata }) => metadata.name));
   const isOwn = ({ metadata, spec, status }: Pod): boolean =>

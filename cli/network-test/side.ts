@@ -4,7 +4,7 @@ import { fullMasqueradeEnv } from '#cli/install/arrangement.ts';
 import { agentName } from '#cli/install/manifests.ts';
 import { configMaps, daemonSets, deployments, nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, ResourceType } from '#shared/domain/kube-object.ts';
-import { clusterIdConfigMap, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { clusterIdConfigMap, label, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import {
   defaultMtu,
   fabricName,
@@ -13,6 +13,7 @@ import {
   networkName,
   nodeProcessLabel,
 } from '#shared/domain/network-keys.ts';
+import { isVirtualNode } from '#shared/domain/virtual-nodes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { HostCondition } from '#shared/schema/liqo/host-conditions.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -136,7 +137,7 @@ export async function readSide(kube: KubeClient, cluster: string, peer: string):
     ...(active?.spec?.nodeName !== undefined && { activeNode: active.spec.nodeName }),
     ...(connection && { connection: connectionFacts(connection.status ?? {}) }),
     nodes: allNodes
-      .filter(({ metadata }) => metadata.labels?.[label.type] !== virtualNodeType)
+      .filter((node) => !isVirtualNode(node))
       .map((node) => {
         const { name } = node.metadata;
         const exposed = ips.find(

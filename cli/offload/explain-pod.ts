@@ -1,6 +1,7 @@
 /** Why a pod of a consumer is where it is, what it waits for and at which side. Pure. */
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
-import { isthmusAnnotation, label, virtualNodeTaint, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { isthmusAnnotation, label, virtualNodeTaint } from '#shared/domain/liqo-keys.ts';
+import { isVirtualNode } from '#shared/domain/virtual-nodes.ts';
 import type { NamespaceOffloading } from '#shared/schema/liqo/namespace-offloading.ts';
 
 export interface PodFacts {
@@ -30,7 +31,6 @@ const conditionOf = <T extends Conditioned>(object: T | undefined, type: string)
   object?.status?.conditions?.find((condition) => condition.type === type) as
     | { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string }
     | undefined;
-const isVirtual = (node: Node | undefined): boolean => node?.metadata.labels?.[label.type] === virtualNodeType;
 const tolerates = (pod: Pod): boolean =>
   pod.spec?.tolerations?.some(({ key, operator }) => key === virtualNodeTaint.key || (!key && operator === 'Exists')) ??
   false;
@@ -49,7 +49,7 @@ export function explainPod(facts: PodFacts): PodStory {
       side: 'consumer',
     };
   }
-  if (!isVirtual(node)) return { ...base, where: `node ${name} of this cluster`, why: localReason(facts) };
+  if (!isVirtualNode(node)) return { ...base, where: `node ${name} of this cluster`, why: localReason(facts) };
   const provider = node.metadata.labels?.[label.remoteClusterId] ?? 'unknown';
   const remote = facts.offloading?.status?.remoteNamespaceName;
   const at = `cluster ${provider}${remote ? `, namespace ${remote}` : ''} (virtual node ${name})`;

@@ -2,7 +2,7 @@
 import { type KubeClient, smallObjects } from '#cli/cluster/open.ts';
 import { configMaps, daemonSets, endpointSlices, nodes, type Service, services } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
-import { label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { isVirtualNode } from '#shared/domain/virtual-nodes.ts';
 
 export interface NodeFacts {
   readonly name: string;
@@ -69,7 +69,7 @@ export async function readClusterFacts(kube: KubeClient): Promise<ClusterFacts> 
   const [version, groups, realNodes, sets, balanced, slices, settings] = await Promise.all([
     kube.version(),
     servedGroups(kube),
-    kube.collect(nodes, (node) => (isVirtual(node) ? undefined : nodeFacts(node))),
+    kube.collect(nodes, (node) => (isVirtualNode(node) ? undefined : nodeFacts(node))),
     Promise.all(cniNamespaces.map((namespace) => kube.list(daemonSets, undefined, namespace))),
     kube.collect(services, balancedFacts, smallObjects),
     kube.list(endpointSlices, 'kubernetes.io/service-name=kubernetes', 'default'),
@@ -113,8 +113,6 @@ function balancedFacts({ metadata, spec, status }: Service): BalancedFacts | und
   const address = first?.ip ?? first?.hostname;
   return { name: `${metadata.namespace}/${metadata.name}`, ...(address !== undefined && { address }) };
 }
-
-const isVirtual = ({ metadata }: Node): boolean => metadata.labels?.[label.type] === virtualNodeType;
 
 const nodeFacts = ({ metadata, spec, status }: Node): NodeFacts => ({
   name: metadata.name,

@@ -2,6 +2,7 @@
 import type { Cache, Change, Cluster } from '#kube/model/types.ts';
 import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { isVirtualNode } from '#shared/domain/virtual-nodes.ts';
 import { selects } from './label-selector.ts';
 
 type Loose = KubeObject & { spec?: Json; status?: Json; data?: Json };
@@ -139,8 +140,7 @@ export class RememberingCluster {
     for (const identity of this.#of('Identity')) this.put(identity, { kubeconfigSecretRef: { name: 'kubeconfig' } });
     const slices = this.#of('ResourceSlice');
     if (slices.length === 0) {
-      for (const node of this.#of('Node'))
-        if (node.metadata.labels?.[label.type] === virtualNodeType) this.#delete('Node', refOf(node));
+      for (const node of this.#of('Node')) if (isVirtualNode(node)) this.#delete('Node', refOf(node));
       return;
     }
     for (const secret of this.#of('Secret')) {

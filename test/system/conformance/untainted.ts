@@ -6,6 +6,7 @@ import type { KubeApi } from '#kube/model/types.ts';
 import { type MutatingWebhookConfiguration, mutatingWebhookConfigurations, nodes } from '#shared/domain/core-kinds.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import { label, virtualNodeTaint, virtualNodeType } from '#shared/domain/liqo-keys.ts';
+import { isVirtualNode } from '#shared/domain/virtual-nodes.ts';
 import { CertificateAuthority } from '#test/testbed/pki.ts';
 
 const name = 'untainted.isthmus.test';
@@ -56,7 +57,7 @@ export async function keepUntainted(api: KubeApi, host: string): Promise<() => P
     } as Parameters<typeof api.apply<MutatingWebhookConfiguration>>[1],
     { fieldManager: name },
   );
-  const virtual = (await api.list(nodes)).filter(({ metadata }) => metadata.labels?.[label.type] === virtualNodeType);
+  const virtual = (await api.list(nodes)).filter(isVirtualNode);
   // A change of the node, with which it comes by the webhook.
   for (const { metadata } of virtual)
     await api.mergePatch(nodes, { name: metadata.name }, { metadata: { annotations: { [name]: String(port) } } });

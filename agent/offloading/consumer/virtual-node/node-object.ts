@@ -9,6 +9,7 @@ import {
   virtualNodeTaint,
   virtualNodeType,
 } from '#shared/domain/liqo-keys.ts';
+import { isVirtualNode } from '#shared/domain/virtual-nodes.ts';
 import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
 import type { ProviderCondition } from '#shared/schema/liqo/resource-slice.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
@@ -82,8 +83,7 @@ const taintsOf = ({ spec }: VirtualNode, cordoned: boolean): Taint[] => [
 
 /** Is this Node ours to write? A Node of the same name with another creator never is. */
 export const isOurs = (node: Node, { spec }: VirtualNode): boolean =>
-  node.metadata.labels?.[label.type] === virtualNodeType &&
-  node.metadata.labels[label.remoteClusterId] === spec.clusterID;
+  isVirtualNode(node) && node.metadata.labels?.[label.remoteClusterId] === spec.clusterID;
 
 export function newNode(input: NodeInput, now: string): Node {
   const { virtualNode } = input;
