@@ -35,25 +35,25 @@ export interface Waiting<T> {
 export async function waitUntil<T>(waiting: Waiting<T>): Promise<T> {
   const { look, done, tenant, clock, untilChange, signal } = waiting;
   const deadline = clock.now() + Math.min(waiting.seconds ?? 0, waiting.longestWaitSeconds ?? maxWaitSeconds) * 1_000;
-  let lookedAt = Number.NEGATIVE_INFINITY;
-  let value: T | undefined;
-  for (let mayHaveChanged = true; ; ) {
+  let seen: { readonly value: T; readonly at: number } | undefined;
+  let mayHaveChanged = false;
+  for (;;) {
     const passed = abortScope(signal);
     const left = Math.max(0, deadline - clock.now());
     // Listening starts before looking, so a change in between is not missed. Shutdown rejects it: answer with what is known.
     const change = untilChange(tenant, Math.min(left, stepMs), passed.signal)
       .catch(() => undefined)
       .finally(passed.unlink);
-    if (mayHaveChanged || clock.now() - lookedAt >= lookAgainMs) {
-      lookedAt = clock.now();
-      value = await look();
+    if (seen === undefined || mayHaveChanged || clock.now() - seen.at >= lookAgainMs) {
+      const at = clock.now();
+      seen = { value: await look(), at };
     }
-    if (left === 0 || done(value as T)) {
+    if (left === 0 || done(seen.value)) {
       passed.abort();
-      return value as T;
+      return seen.value;
     }
     const heard = await change;
-    if (heard === undefined) return value as T;
+    if (heard === undefined) return seen.value;
     mayHaveChanged = heard;
   }
 }
