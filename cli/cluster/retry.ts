@@ -13,15 +13,23 @@ const allWithinMs = 15_000;
 const busy: ReadonlySet<string> = new Set(['kube_throttled']);
 const busyOrAway: ReadonlySet<string> = new Set(['kube_throttled', 'kube_unreachable']);
 
-/** Of one look of a poll: undefined when the API server is busy or does not answer this time. The poll has a deadline of its own. */
-export async function orLater<T>(ask: () => Promise<T>): Promise<T | undefined> {
+/** Of one look of a poll: undefined when it fails with one of `passing`, which `onPassing` is told. */
+async function unlessPassing<T>(
+  passing: ReadonlySet<string>,
+  ask: () => Promise<T>,
+  onPassing: (error: unknown) => void = () => undefined,
+): Promise<T | undefined> {
   try {
     return await ask();
   } catch (error) {
-    if (busyOrAway.has(codeOf(error) ?? '')) return undefined;
-    throw error;
+    if (!passing.has(codeOf(error) ?? '')) throw error;
+    onPassing(error);
+    return undefined;
   }
 }
+
+/** Of one look of a poll: undefined when the API server is busy or does not answer this time. The poll has a deadline of its own. */
+export const orLater = <T>(ask: () => Promise<T>): Promise<T | undefined> => unlessPassing(busyOrAway, ask);
 
 /** Repeats `ask` while it fails with one of `passing`; after `withinMs`, fails with `late` of the last error. */
 async function retry<T>(
@@ -35,15 +43,14 @@ async function retry<T>(
   const { answer } = await poll(
     io,
     withinMs,
-    async () => {
-      try {
-        return { answer: await ask() };
-      } catch (error) {
-        if (!passing.has(codeOf(error) ?? '')) throw error;
-        last = error;
-        return undefined;
-      }
-    },
+    () =>
+      unlessPassing(
+        passing,
+        async () => ({ answer: await ask() }),
+        (error) => {
+          last = error;
+        },
+      ),
     () => late(last),
   );
   return answer;
