@@ -67,9 +67,13 @@ export function unseen(facts: Facts): string | undefined {
   return phase === 'Bound' ? undefined : `${cluster} says that the claim of volume ${to?.volume} is ${phase}`;
 }
 
-/** Until this the volume that was left is kept, from now on. Undefined stays: until an order. */
-export const windowFromNow = ({ move, nowMs }: Pick<Facts, 'move' | 'nowMs'>): string | undefined =>
-  move.status?.undoUntil && timestamp(nowMs + move.spec.undoWindowSeconds * 1_000);
+/** Of an undo window that begins now. */
+export const windowEnd = ({ move, nowMs }: Pick<Facts, 'move' | 'nowMs'>): string =>
+  timestamp(nowMs + move.spec.undoWindowSeconds * 1_000);
+
+/** The end of a window that begins again. Undefined stays: the volume that was left is kept until an order. */
+export const windowFromNow = (facts: Pick<Facts, 'move' | 'nowMs'>): string | undefined =>
+  facts.move.status?.undoUntil && windowEnd(facts);
 
 /** The volume that was left is kept for so long at a time while the other one is not seen. */
 const lookAgainMs = 10 * 60_000;

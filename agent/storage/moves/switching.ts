@@ -2,7 +2,6 @@
  * The switch of a claim from one volume to the other, and what becomes of the volume that is left. From the moment the claim is deleted no pod can be
  * scheduled with it; our finalizer keeps it until the new volume is reserved for its name. Pure.
  */
-import { timestamp } from '#kube/writes/conditions.ts';
 import { homeClaimOf, moveFinalizer, storageAnnotation } from '#shared/domain/storage-keys.ts';
 import { requestOf } from '../model/claims.ts';
 import type { Facts, Step } from './facts.ts';
@@ -28,6 +27,7 @@ import {
   thawPatch,
   unseen,
   wait,
+  windowEnd,
   windowFromNow,
 } from './progress.ts';
 
@@ -113,7 +113,7 @@ function leaving(facts: Facts): Step {
 
 /** The claim is there again, made by us or by its StatefulSet. */
 function arriving(facts: Facts): Step {
-  const { claim, to, move } = facts;
+  const { claim, to } = facts;
   const real = facts.real === 'silent' ? undefined : facts.real;
   const status = statusOf(facts);
   if (claim === undefined || to === undefined) return wait('');
@@ -168,7 +168,7 @@ function arriving(facts: Facts): Step {
     const message = `${doubt}: the one that was left is kept until confirm or undo`;
     return enter(facts, 'Undoable', { ...common, undoUntil: undefined, message });
   }
-  const undoUntil = timestamp(facts.nowMs + move.spec.undoWindowSeconds * 1_000);
+  const undoUntil = windowEnd(facts);
   return enter(facts, 'Undoable', { ...common, undoUntil });
 }
 
