@@ -69,8 +69,8 @@ const statusOf = ({ code, reason, message }: Refusal): Buffer =>
     `${JSON.stringify({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code })}\n`,
   );
 
-/** Of the way that a request took, and of its record in the audit log: the API server writes down what it is told. */
-const told = /^(x-forwarded-.*|x-real-ip|forwarded|audit-id)$/;
+/** Headers about the way of a request and its record in the audit log, which the API server believes. */
+const provenance = /^(x-forwarded-.*|x-real-ip|forwarded|audit-id)$/;
 
 /** Answered by a Service, pod or node behind the API server, whose refusals say nothing of the caller's token. */
 const relayed = /^\/api\/v1\/(namespaces\/[^/]+\/(pods|services)|nodes)\/[^/]+\/proxy(\/|$)/;
@@ -159,10 +159,10 @@ export async function openFrontDoor(options: FrontDoorOptions): Promise<FrontDoo
   /** From where it comes is said by the connection, and by nothing that the caller sends. */
   const forwardedFor = (request: IncomingMessage) => ({ 'x-forwarded-for': request.socket.remoteAddress ?? '' });
   const headersOf = (request: IncomingMessage) => ({
-    ...Object.fromEntries(Object.entries(endToEndOf(request)).filter(([name]) => !told.test(name))),
+    ...Object.fromEntries(Object.entries(endToEndOf(request)).filter(([name]) => !provenance.test(name))),
     ...forwardedFor(request),
   });
-  const hearing = (request: IncomingMessage, caller: DoorCaller) => (status: number) => {
+  const forgetWhenRefused = (request: IncomingMessage, caller: DoorCaller) => (status: number) => {
     if (status === 401 && !isRelayed(request.url ?? '/')) tokens.forget(caller);
   };
 
@@ -204,7 +204,7 @@ export async function openFrontDoor(options: FrontDoorOptions): Promise<FrontDoo
         const connection = asCaller(await tokens.of(caller));
         await passPlain(connection, request.url ?? '/', request, response, closing.signal, {
           headers: headersOf(request),
-          answered: hearing(request, caller),
+          answered: forgetWhenRefused(request, caller),
         });
       } catch (error) {
         refuse(response, unavailable(error, caller));
@@ -225,7 +225,7 @@ export async function openFrontDoor(options: FrontDoorOptions): Promise<FrontDoo
     void counted(caller.consumer, async () => {
       try {
         const connection = asCaller(await tokens.of(caller));
-        const passed = { headers: forwardedFor(request), answered: hearing(request, caller) };
+        const passed = { headers: forwardedFor(request), answered: forgetWhenRefused(request, caller) };
         await passUpgrade(connection, request.url ?? '/', { request, client: socket, head, passed }, closing.signal);
       } catch (error) {
         refuseUpgrade(socket, unavailable(error, caller));

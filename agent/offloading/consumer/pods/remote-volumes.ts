@@ -1,5 +1,4 @@
 /** What the claims of an offloaded pod are called at its provider (docs/storage.md#which-pods-may-use-a-claim). */
-
 import type { KubeApi } from '#kube/model/types.ts';
 import {
   type PersistentVolume,
