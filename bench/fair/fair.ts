@@ -41,11 +41,13 @@ export const run = ({ root, runs = 5, seconds = 20, log }: BenchOptions): Promis
     const quietly = () => politeLoad(ask, polite, seconds);
     const beside = async () => {
       const abuser = await startAbuser(broker, root, abusive);
-      const times = await politeLoad(ask, polite, seconds);
-      const { asked, count } = await abuser.stop();
-      refused.asked += asked;
-      refused.count += count;
-      return times;
+      try {
+        return await politeLoad(ask, polite, seconds);
+      } finally {
+        const { asked, count } = await abuser.stop();
+        refused.asked += asked;
+        refused.count += count;
+      }
     };
     for (let n = 0; n < runs; n += 1) {
       const machine = loadavg()[0] ?? 0;
@@ -149,11 +151,16 @@ async function startAbuser({ url, caFile }: LocalBroker, root: string, key: stri
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  await lines.next();
+  const line = async (): Promise<string> => {
+    const { value, done } = await lines.next();
+    if (done === true) throw new Error('the abusive tenant ended by itself');
+    return value;
+  };
+  await line();
   return {
     async stop(): Promise<Abuse> {
       child.stdin.end();
-      return JSON.parse((await lines.next()).value as string) as Abuse;
+      return JSON.parse(await line()) as Abuse;
     },
   };
 }
