@@ -7,7 +7,7 @@ import * as yaml from 'yaml';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
 import { type Ended, must, run } from '#test/harness/program.ts';
-import { buildHelm } from '#test/testbed/build.ts';
+import { buildHelm, buildKrew } from '#test/testbed/build.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { packCli } from './cli-package.ts';
 import { sha256 } from './documents.ts';
@@ -72,8 +72,10 @@ describe('the command line from its tarball, offline, in an empty folder', () =>
 describe('a release', () => {
   const clone = path.join(scratch, 'clone');
   let helm: string;
+  let krew: string;
   beforeAll(async () => {
     helm = await buildHelm();
+    krew = await buildKrew();
     await must('git', ['clone', '--quiet', '--shared', repositoryRoot, clone]);
     await must('cp', ['-al', path.join(repositoryRoot, 'node_modules'), clone], { timeoutMs: 300_000 });
   }, 900_000);
@@ -123,8 +125,11 @@ describe('a release', () => {
       expect(listed).toContain(`${sha256(bytes(name))}  ${name}`);
     const formula = bytes('isthmus.rb').toString();
     expect(formula).toContain(`sha256 "${sha256(bytes(`isthmus-${version}.tgz`))}"`);
-    const plugin = yaml.parse(bytes('isthmus.krew.yaml').toString()).spec.platforms[0];
-    expect(plugin.sha256).toBe(sha256(bytes(`kubectl-isthmus-${version}.tar.gz`)));
+    const archive = `kubectl-isthmus-${version}.tar.gz`;
+    expect(yaml.parse(bytes('isthmus.krew.yaml').toString()).spec.platforms[0]).toMatchObject({
+      uri: `${url}/${archive}`,
+      sha256: sha256(bytes(archive)),
+    });
     const chart = path.join(out, `isthmus-chart-${version}.tgz`);
     const shown = await must(helm, ['show', 'chart', chart]);
     expect(yaml.parse(shown.stdout)).toMatchObject({ name: 'isthmus', version, appVersion: version });
@@ -133,10 +138,21 @@ describe('a release', () => {
     const said = ['template', 'isthmus', '--include-crds', '--kube-version', '1.30.0', '--set', values];
     const fromTree = await must(helm, [...said, path.join(clone, 'charts', 'isthmus')]);
     expect((await must(helm, [...said, chart])).stdout).toBe(fromTree.stdout);
-    const unpacked = path.join(scratch, 'krew');
-    mkdirSync(unpacked);
-    await must('tar', ['-xzf', path.join(out, `kubectl-isthmus-${version}.tar.gz`), '-C', unpacked]);
-    const program = await must(path.join(unpacked, plugin.bin), ['version', '--client'], { cwd: unpacked });
+    const home = path.join(scratch, 'krew');
+    const manifest = path.join(out, 'isthmus.krew.yaml');
+    const env = { HOME: home, KREW_ROOT: home, KREW_NO_UPGRADE_CHECK: '1' };
+    // krew itself checks the manifest, and the archive by the checksum in it.
+    await must(krew, ['install', '--manifest', manifest, '--archive', path.join(out, archive)], { env });
+    const program = await must(path.join(home, 'bin', 'kubectl-isthmus'), ['version', '--client'], { cwd: home });
     expect(program.stdout).toBe(`isthmus ${version}\n`);
+    writeFileSync(path.join(scratch, 'other.tar.gz'), 'another archive');
+    const other = await run(
+      krew,
+      ['install', '--manifest', manifest, '--archive', path.join(scratch, 'other.tar.gz')],
+      {
+        env: { ...env, KREW_ROOT: path.join(scratch, 'other-krew') },
+      },
+    );
+    expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('checksum does not match') });
   });
 });

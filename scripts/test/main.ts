@@ -22,7 +22,7 @@ import { setUpMachine } from '#scripts/setup/setup.ts';
 import { buildWireGuardGoForArm64 } from '#scripts/setup/wireguard-go.ts';
 import { buildRegistry } from '#test/harness/registry.ts';
 import { rightsVariable } from '#test/testbed/asked-rights.ts';
-import { buildFluxHealth, buildHelm } from '#test/testbed/build.ts';
+import { buildFluxHealth, buildHelm, buildKrew } from '#test/testbed/build.ts';
 import { closingLines, nothing, type Result, resultOf, resultOfTwo, sum } from './closing.ts';
 import { progressLine, readDurations, recordDuration } from './durations.ts';
 import { chosenParts, inPieces, partsOf } from './pieces.ts';
@@ -58,6 +58,7 @@ const also = {
     helm: buildHelm,
     fluxHealth: buildFluxHealth,
     registry: buildRegistry,
+    krew: buildKrew,
     wireGuardGoForArm64: buildWireGuardGoForArm64,
   },
 };

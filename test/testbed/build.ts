@@ -138,6 +138,14 @@ export async function buildHelm(options: BuildOptions = {}): Promise<string> {
   );
 }
 
+/** Not part of a bed; installs plugins of kubectl, from a manifest and an archive without any network. */
+export async function buildKrew(options: BuildOptions = {}): Promise<string> {
+  const source = { folder: path.join(testbedFolder, 'krew'), package: 'sigs.k8s.io/krew/cmd/krew' };
+  const about = { about: 'installs plugins of kubectl', expectedSeconds: 60 };
+  const minimumGo = goDirective(await readGoMod('krew'));
+  return await buildGoProgram({ name: 'krew', source, flags: stripped, minimumGo, ...about }, options);
+}
+
 /** Not part of a bed; for tests of what it measures. */
 export const buildMetricsServer = (options: BuildOptions = {}): Promise<string> =>
   buildTheirs('metrics-server', metricsServerModule, { about: 'measures pods', expectedSeconds: 120 }, options);
