@@ -51,6 +51,22 @@ describe('a SQLite file', () => {
     expect(() => openSqliteStore({ path, clock: new ManualClock() })).toThrow(/newer program \(format 99/);
   });
 
+  test('a page of the events of one tenant waits for one page of each other tenant, however many pages and keys those have asked for', async () => {
+    const clock = new ManualClock();
+    const store = openSqliteStore({ path: newPath(), clock });
+    const event = (stream: string) => ({ id: 'e', stream, type: 't', subject: 'x', at: clock.now(), data: {} });
+    await store.transact([], [event('busy'), event('calm')]);
+    const ended: string[] = [];
+    const note = (name: string) => () => void ended.push(name);
+    const busy = [1, 2, 3].map((n) => store.outbox(undefined, 50, 'busy').then(note(`busy ${n}`)));
+    const many = Array.from({ length: 100 }, (_, n) => ({ pk: 'busy', sk: `${n}` }));
+    const keys = store.getMany({ keys: many }).then(note('many keys'));
+    const calm = store.outbox(undefined, 50, 'calm').then(note('calm'));
+    await Promise.all([...busy, keys, calm]);
+    expect(ended).toEqual(['busy 1', 'busy 2', 'calm', 'busy 3', 'many keys']);
+    await store.close();
+  });
+
   test('takes transactions that are asked for together with one commit, and a refused one fails alone', async () => {
     const statements: string[] = [];
     const store = openSqliteStore({

@@ -34,6 +34,8 @@ const schema = `
 `;
 /** Items of a read that takes no turn. */
 const shortRead = 10;
+/** Keys that one turn reads: each is a statement of its own. */
+const turnOfKeys = 25;
 const outboxKeptMs = 24 * 3_600_000;
 const cursorOf = (seq: number): string => String(seq).padStart(16, '0');
 
@@ -101,12 +103,16 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
 
     async getMany<T>({ keys }: Many, signal?: AbortSignal) {
       checkKeys(keys);
-      if (keys.length > shortRead) await turns.take(keys[0]?.pk ?? '');
-      ready(signal);
-      return keys.map((at) => {
-        const row = rowOf(at);
-        return row && itemOf<T>(at.pk, row);
-      });
+      const items: (Item<T> | undefined)[] = [];
+      for (let from = 0; from < keys.length; from += turnOfKeys) {
+        if (keys.length > shortRead) await turns.take(keys[0]?.pk ?? '');
+        ready(signal);
+        for (const at of keys.slice(from, from + turnOfKeys)) {
+          const row = rowOf(at);
+          items.push(row && itemOf<T>(at.pk, row));
+        }
+      }
+      return items;
     },
 
     async query<T>(
@@ -152,6 +158,8 @@ export function openSqliteStore({ path, clock, open = openDatabase }: SqliteStor
     },
 
     async outbox(after, limit, stream, signal) {
+      // The bus of this process, which reads all streams, waits for no tenant.
+      if (stream !== undefined && limit > shortRead) await turns.take(stream);
       ready(signal);
       const from = after === undefined ? 0 : Number(after);
       const rows = (
