@@ -23,10 +23,10 @@ const lookMs = 500;
 const probeName = 'isthmus-signer-probe';
 const subject = { commonName: probeName, organization: 'isthmus.dev' };
 
-const buildProbe = (suffix: string): CertificateSigningRequest => ({
+const buildProbe = (name: string): CertificateSigningRequest => ({
   apiVersion: apiVersionOf(certificateSigningRequests),
   kind: certificateSigningRequests.kind,
-  metadata: { name: `${probeName}-${suffix}`, labels: { [label.managed]: 'true' } },
+  metadata: { name, labels: { [label.managed]: 'true' } },
   spec: {
     request: toBase64(buildCertificateRequest(subject, generateClusterKeys().privateKey)),
     signerName: 'kubernetes.io/kube-apiserver-client',
@@ -50,15 +50,8 @@ export function createSignerProbeController({ cluster, config, clock, ids, log }
   let asked: { readonly name: string; readonly atMs: number } | undefined;
   let nextAtMs = 0;
 
-  async function ask(signal: AbortSignal): Promise<ProbeRequest> {
-    const made = await api.create(
-      certificateSigningRequests,
-      buildProbe(Buffer.from(ids.bytes(6)).toString('hex')),
-      {},
-      signal,
-    );
-    asked = { name: made.metadata.name, atMs: clock.now() };
-    const now = new Date(asked.atMs).toISOString();
+  async function approve(request: CertificateSigningRequest, signal: AbortSignal): Promise<void> {
+    const now = new Date(clock.now()).toISOString();
     const approved = {
       type: 'Approved',
       status: 'True',
@@ -67,16 +60,22 @@ export function createSignerProbeController({ cluster, config, clock, ids, log }
       lastUpdateTime: now,
       lastTransitionTime: now,
     };
-    const status = { ...made.status, conditions: [approved] };
-    await api.update(certificateSigningRequests, { ...made, status }, { subresource: 'approval' }, signal);
-    return { isSigned: false };
+    const status = { ...request.status, conditions: [approved] };
+    await api.update(certificateSigningRequests, { ...request, status }, { subresource: 'approval' }, signal);
   }
 
+  /** The name is kept before anything is written: a request whose answer was lost is found, approved and deleted by it. */
   async function look(signal: AbortSignal): Promise<ProbeRequest> {
-    if (asked === undefined) return ask(signal);
-    const request = await api.get(certificateSigningRequests, { name: asked.name }, signal);
-    if (request === undefined) return { isSigned: false };
-    return { isSigned: (request.status?.certificate ?? '') !== '', refusal: refusalOf(request) };
+    const suffix = Buffer.from(ids.bytes(6)).toString('hex');
+    asked ??= { name: `${probeName}-${suffix}`, atMs: clock.now() };
+    const { name } = asked;
+    const request =
+      (await api.get(certificateSigningRequests, { name }, signal)) ??
+      (await api.create(certificateSigningRequests, buildProbe(name), {}, signal));
+    const refusal = refusalOf(request);
+    const isApproved = request.status?.conditions?.some(({ type }) => type === 'Approved') ?? false;
+    if (refusal === undefined && !isApproved) await approve(request, signal);
+    return { isSigned: (request.status?.certificate ?? '') !== '', refusal };
   }
 
   /** What an API server that refuses says counts; what a broken connection says does not. */
@@ -93,7 +92,8 @@ export function createSignerProbeController({ cluster, config, clock, ids, log }
   async function forget(signal: AbortSignal): Promise<void> {
     if (asked !== undefined)
       await api.delete(certificateSigningRequests, { name: asked.name }, {}, signal).catch((error: unknown) => {
-        if (codeOf(error) !== 'kube_not_found') throw error;
+        // Where requests may not be made, they may not be deleted either, and there is none.
+        if (!['kube_not_found', 'kube_forbidden'].includes(codeOf(error) ?? '')) throw error;
       });
     asked = undefined;
   }
