@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Report } from '#cli/network-test/run.ts';
 import { endpointSlices, nodes, pods, services } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
-import { networkPort } from '#shared/domain/network-keys.ts';
+import { networkAnnotation, networkPort } from '#shared/domain/network-keys.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { once } from '#test/harness/in-order.ts';
@@ -45,7 +45,7 @@ beforeAll(async () => {
   await Promise.all(clusterNames.map((name) => fixture.join(name)));
   stage = await createStage(fixture);
   await Promise.all(clusterNames.map(startPods));
-  for (const [index, state] of (await settledKernels(allNodes())).entries())
+  for (const [index, state] of (await settledKernels(allNodes(), answeredByLeaders)).entries())
     unpeered.set(allNodes()[index]!.name, state);
   stage = await createStage(fixture); // what a peering leaves behind is told apart from these pods
 }, 900_000);
@@ -370,7 +370,13 @@ async function gateways(): Promise<Words> {
       return [gateway.status?.podIP ?? '', 'an active gateway'] as const;
     }),
   );
-  return new Map(active);
+  return new Map([...active, ...(await answeredByLeaders())]);
+}
+
+async function answeredByLeaders(): Promise<Words> {
+  const ips = await Promise.all(clusterNames.map((cluster) => stage.api(cluster).list(networkKinds.ips)));
+  const served = ips.flat().filter(({ metadata }) => metadata.annotations?.[networkAnnotation.servedBy] !== undefined);
+  return new Map(served.map(({ spec }) => [spec.ip, 'answered by the leader']));
 }
 
 /** Of controllers and node processes, in all nodes. */
@@ -399,7 +405,7 @@ test('unpeering leaves no device, rule, route, table, Secret or grant', async ()
   for (const node of allNodes()) {
     await eventually(
       `${node.name} is as before the peering`,
-      () => isKernelState(node, unpeered.get(node.name) ?? ''),
+      async () => isKernelState(node, unpeered.get(node.name) ?? '', await answeredByLeaders()),
       pass,
     );
   }

@@ -43,7 +43,10 @@ function processOf(podUid: string): number {
   return Number(found);
 }
 
-/** Words for addresses that routes lead to, where which one it is does not matter. */
+/**
+ * Words for addresses that routes lead to, where which one it is does not matter. Addresses of Services that one process answers are left out of the
+ * rule for those that are answered on another node: which node that is changes with the leader of the controllers.
+ */
 export type Words = ReadonlyMap<string, string>;
 
 /** What the kernel of a node has besides the veth pairs of pods: devices, policy rules, routes of every table, nft tables with what is in ours. */
@@ -68,7 +71,12 @@ async function kernelState({ netns }: Place, words: Words = new Map()): Promise<
       .map((route) => `route ${JSON.stringify(route)}`),
     ...tables,
   ];
-  return [...lines.filter((line) => !line.includes('veth')).sort(), own.stdout].join('\n');
+  const nft = own.stdout.replace(
+    /(iifname "liqo-overlay" ct original ip daddr )(?:\{ ([^}]+) \}|(\S+))/g,
+    (_rule, start: string, several: string | undefined, one: string | undefined) =>
+      `${start}${(several ?? one ?? '').split(', ').filter((address) => !words.has(address))}`,
+  );
+  return [...lines.filter((line) => !line.includes('veth')).sort(), nft].join('\n');
 }
 
 /** Rejects with every line that differs. */
