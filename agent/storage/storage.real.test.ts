@@ -14,6 +14,7 @@ import {
   persistentVolumeClaims,
   persistentVolumes,
   pods,
+  storageClasses,
 } from '#shared/domain/core-kinds.ts';
 import { volumeFinalizer } from '#shared/domain/storage-keys.ts';
 import { silentLog } from '#shared/ports/log.ts';
@@ -148,6 +149,31 @@ test('B108 a claim for a node of this cluster gets a real claim in liqo-storage 
     const left = await world.consumer.api.list(persistentVolumeClaims, { namespace: 'liqo-storage' });
     return left.length === 0 && !(await world.consumer.api.get(persistentVolumes, { name: `pvc-${uid}` }));
   });
+});
+
+test('a class of provisioner storage.isthmus.dev binds in both clusters, too', async () => {
+  const provisioner = 'storage.isthmus.dev';
+  const [like] = (await world.consumer.api.list(storageClasses)).filter(({ metadata }) => metadata.name === 'liqo');
+  if (!like) throw new Error('class liqo is missing');
+  await world.consumer.api.create(storageClasses, { ...like, metadata: { name: 'aware' }, provisioner });
+  const places = [
+    { node: 'worker', driver: recordsDriver },
+    { node: 'vn1', driver: provisioner },
+  ];
+  for (const { node, driver } of places) {
+    const name = `aware-${node}`;
+    await makeClaim(name, node, { storageClassName: 'aware' });
+    const volume = await volumeOf(await bound(name));
+    expect(volume.metadata.annotations?.['pv.kubernetes.io/provisioned-by']).toBe(provisioner);
+    expect(volume.spec).toMatchObject({ storageClassName: 'aware', csi: { driver } });
+    await removeClaim(name);
+    const { metadata } = volume;
+    await eventually(
+      `volume ${metadata.name} gone`,
+      async () => !(await world.consumer.api.get(persistentVolumes, { name: metadata.name })),
+    );
+  }
+  expect(await remote('aware-vn1')).toBeUndefined();
 });
 
 test('a volume that an agent let go as it was taken out of the cluster is held again by the next one', async () => {

@@ -195,11 +195,13 @@ describe('taking Isthmus out', () => {
     const protection = 'kubernetes.io/pv-protection';
     const { kube, find } = clusterOf([
       volume('pvc-1', 'liqo.io/storage', [protection, ours]),
+      volume('pvc-3', 'storage.isthmus.dev', [protection, ours]),
       volume('pvc-2', 'disk.example.com', [protection, ours]),
     ]);
     const kept = await remove(kube, true);
     expect(kept.map((one) => `${nameOf(one)}: ${one.note}`)).toEqual([
       'PersistentVolume pvc-1: the volume of claim shop/data',
+      'PersistentVolume pvc-3: the volume of claim shop/data',
     ]);
     expect(find(persistentVolumes, { name: 'pvc-1' })?.metadata.finalizers).toEqual([protection]);
     expect(find(persistentVolumes, { name: 'pvc-2' })?.metadata.finalizers).toEqual([protection, ours]);

@@ -19,11 +19,17 @@ test('a cluster gets class liqo, what is installed stays, and what is said count
   expect(await settle([disk], { storage: false })).toBeUndefined();
 });
 
+const aware = { metadata: { name: 'aware' }, provisioner: 'storage.isthmus.dev' } as StorageClass;
 test.each([
   { flags: { storageClass: 'disk' }, says: /StorageClass disk is there and its provisioner is disk.example.com/ },
+  {
+    flags: { storageClass: 'aware' },
+    says: /StorageClass aware is there and its provisioner is storage.isthmus.dev/,
+  },
+  { flags: { localStorageClass: 'aware' }, says: /the cluster has no StorageClass aware/ },
   { flags: { localStorageClass: 'gone' }, says: /the cluster has no StorageClass gone/ },
 ])('what cannot be is refused by name: $flags', async ({ flags, says }) => {
-  await expect(settle([disk], flags)).rejects.toThrow(says);
+  await expect(settle([disk, aware], flags)).rejects.toThrow(says);
 });
 
 test.each([

@@ -2,7 +2,7 @@
 import type { KubeClient } from '#cli/cluster/open.ts';
 import { type StorageClass, storageClasses } from '#shared/domain/core-kinds.ts';
 import { sameJson } from '#shared/domain/json-equality.ts';
-import { localClassParameter } from '#shared/domain/storage-keys.ts';
+import { localClassParameter, virtualProvisioner } from '#shared/domain/storage-keys.ts';
 import { isVirtual } from '#shared/domain/volumes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { InstallFlags } from './install-flags.ts';
@@ -13,7 +13,7 @@ const defaultName = 'liqo';
 const [[labelKey, labelValue]] = Object.entries(installLabel) as [[string, string]];
 
 export const isInstalled = ({ metadata, provisioner }: StorageClass): boolean =>
-  isVirtual({ provisioner }) && metadata.labels?.[labelKey] === labelValue;
+  provisioner === virtualProvisioner && metadata.labels?.[labelKey] === labelValue;
 
 /** Undefined: no storage. Fails with `invalid_input` for a class that the cluster lacks or that is another's. */
 export async function settleStorage(kube: KubeClient, flags: InstallFlags): Promise<StorageInstallOptions | undefined> {
@@ -22,7 +22,7 @@ export async function settleStorage(kube: KubeClient, flags: InstallFlags): Prom
   const installed = classes.find(isInstalled);
   const className = flags.storageClass ?? installed?.metadata.name ?? defaultName;
   const holder = classes.find(({ metadata }) => metadata.name === className);
-  if (holder && !isVirtual(holder))
+  if (holder && holder.provisioner !== virtualProvisioner)
     throw new AppError(
       'invalid_input',
       `StorageClass ${className} is there and its provisioner is ${holder.provisioner}`,

@@ -6,6 +6,7 @@ import { apiVersionOf } from './kube-object.ts';
 import {
   claimAnnotations,
   homeClaimOf,
+  isVirtualProvisioner,
   remoteClaimOf,
   remoteVolumeDriver,
   storageAnnotation,
@@ -53,6 +54,13 @@ test('a volume handle names provider, namespace and claim, and nothing else is o
 
 test('the names of the storage fabric are those that Liqo and its manifests use', () => {
   expect([virtualProvisioner, storageNamespace]).toEqual(['liqo.io/storage', 'liqo-storage']);
+  for (const [name, isOurs] of [
+    ['liqo.io/storage', true],
+    ['storage.isthmus.dev', true],
+    ['disk.example.com', false],
+    [undefined, false],
+  ] as const)
+    expect(isVirtualProvisioner(name)).toBe(isOurs);
   expect([remoteVolumeDriver, storageData.delete]).toEqual(['storage.isthmus.dev', 'delete']);
 });
 

@@ -4,12 +4,21 @@
  */
 import { systemNamespace } from './liqo-keys.ts';
 
-/** Provisioner of every virtual StorageClass. */
+/** Provisioner of virtual StorageClasses, as Liqo has it. */
 export const virtualProvisioner = 'liqo.io/storage';
 /** Where the real claims of volumes stand that are bound in this cluster. */
 export const storageNamespace = `${systemNamespace}-storage`;
-/** `spec.csi.driver` of the local PV that stands for a volume at a provider. No node has it: such a volume is never mounted by a real node. */
+/**
+ * `spec.csi.driver` of the local PV that stands for a volume at a provider. No node has it: such a volume is never mounted by a real node.
+ * Also a provisioner of virtual StorageClasses: without a slash it can name a CSIDriver, by which kube-scheduler looks for free storage.
+ */
 export const remoteVolumeDriver = 'storage.isthmus.dev';
+
+/** In the order in which messages name them. */
+export const virtualProvisioners: readonly string[] = [virtualProvisioner, remoteVolumeDriver];
+/** Undefined, as of an object that does not say: no. */
+export const isVirtualProvisioner = (name: string | undefined): boolean =>
+  name !== undefined && virtualProvisioners.includes(name);
 
 /** Annotation of a PersistentVolume, by every provisioner. */
 export const provisionedBy = 'pv.kubernetes.io/provisioned-by';

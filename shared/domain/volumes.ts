@@ -1,19 +1,18 @@
 /** Which volumes and classes are ours, and where the data of a volume is: the same for the agent that makes them and the commands that tell of them. Pure. */
 import type { PersistentVolume, StorageClass } from './core-kinds.ts';
 import {
+  isVirtualProvisioner,
   provisionedBy,
   type RemoteClaim,
   remoteClaimOf,
   remoteVolumeDriver,
-  virtualProvisioner,
 } from './storage-keys.ts';
 
 export const isVirtual = (storageClass: Pick<StorageClass, 'provisioner'> | undefined): boolean =>
-  storageClass?.provisioner === virtualProvisioner;
+  isVirtualProvisioner(storageClass?.provisioner);
 
 export const isOurVolume = ({ metadata }: Pick<PersistentVolume, 'metadata'>): boolean =>
-  metadata.annotations?.[provisionedBy] === virtualProvisioner;
-export const ourVolumeAnnotations = { [provisionedBy]: virtualProvisioner } as const;
+  isVirtualProvisioner(metadata.annotations?.[provisionedBy]);
 
 /** Undefined: the volume is in this cluster. */
 export function remoteOf({ spec }: Pick<PersistentVolume, 'spec'>): RemoteClaim | undefined {

@@ -20,6 +20,7 @@ const classes = [
     allowVolumeExpansion: true,
   }),
   storageClass('liqo', { provisioner: 'liqo.io/storage' }),
+  storageClass('aware', { provisioner: 'storage.isthmus.dev' }),
 ];
 const policy = (asProvider: object, name = 'a'): PeeringPolicy =>
   ({ metadata: { name }, spec: { asProvider: { enabled: true, peers: ['*'], ...asProvider } } }) as PeeringPolicy;

@@ -1,7 +1,7 @@
 /** Which StorageClasses of this cluster a consumer may use, and which resources of a grant are about storage. Pure. */
 import { policiesAbout } from '#agent/model/policies.ts';
 import type { StorageClass } from '#shared/domain/core-kinds.ts';
-import { remoteVolumeDriver, virtualProvisioner } from '#shared/domain/storage-keys.ts';
+import { isVirtual } from '#shared/domain/volumes.ts';
 import type { StorageType } from '#shared/schema/definition/fields.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 
@@ -26,10 +26,6 @@ export const unofferedClass = (resources: Readonly<Record<string, unknown>>, off
     .map((resource) => resource.slice(0, resource.indexOf(classSuffix)))
     .find((name) => !offered.includes(name));
 
-/** Volumes of these would be at a third cluster. */
-const isVirtual = ({ provisioner }: StorageClass): boolean =>
-  provisioner === virtualProvisioner || provisioner === remoteVolumeDriver;
-
 /** As the API server chooses it for claims that name no class: the newest of those that are marked. */
 function defaultOf(classes: readonly StorageClass[]): string | undefined {
   const born = ({ metadata }: StorageClass): string => String(metadata.creationTimestamp ?? '');
@@ -39,7 +35,10 @@ function defaultOf(classes: readonly StorageClass[]): string | undefined {
   )[0]?.metadata.name;
 }
 
-/** Policies add up; one that says nothing offers the default class, and so does a cluster without any. Sorted by name. */
+/**
+ * Policies add up; one that says nothing offers the default class, and so does a cluster without any. Virtual classes are left out: their volumes
+ * would be at a third cluster. Sorted by name.
+ */
 export function offeredClasses(
   policies: readonly PeeringPolicy[],
   consumer: string,

@@ -224,6 +224,8 @@ describe('the objects', () => {
         claimRef: { name: 'u-1' },
       },
     } as unknown as PersistentVolume;
+    const other = localVolume(claim(), { ...virtual, provisioner: 'storage.isthmus.dev' }, real);
+    expect(other.metadata.annotations).toEqual({ 'pv.kubernetes.io/provisioned-by': 'storage.isthmus.dev' });
     expect(localVolume(claim(), virtual, real)).toMatchObject({
       metadata: {
         name: 'pvc-u-1',

@@ -4,6 +4,7 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import { bothTerms } from '#shared/domain/node-selector.ts';
 import {
   claimAnnotations,
+  provisionedBy,
   type ReclaimPolicy,
   type RemoteClaim,
   remoteVolumeDriver,
@@ -12,7 +13,6 @@ import {
   volumeFinalizer,
   volumeHandle,
 } from '#shared/domain/storage-keys.ts';
-import { ourVolumeAnnotations } from '#shared/domain/volumes.ts';
 import { amountOf, nodeOf, requestOf, selectedNode, unpublished, volumeNameOf } from '../model/claims.ts';
 import type { Target } from './target.ts';
 
@@ -115,7 +115,11 @@ function volumeFor(claim: Claim, virtual: StorageClass, spec: VolumeSpec): Persi
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolume',
-    metadata: { name: volumeNameOf(uid), annotations: { ...ourVolumeAnnotations }, finalizers: [volumeFinalizer] },
+    metadata: {
+      name: volumeNameOf(uid),
+      annotations: { [provisionedBy]: virtual.provisioner },
+      finalizers: [volumeFinalizer],
+    },
     spec: {
       accessModes: claim.spec?.accessModes ?? [],
       volumeMode: claim.spec?.volumeMode ?? 'Filesystem',

@@ -46,6 +46,13 @@ describe('nothing is done', () => {
 });
 
 describe('a volume in this cluster', () => {
+  test('is for claims of either provisioner of ours, once Kubernetes has called that one', () => {
+    const other = 'storage.isthmus.dev';
+    const classes = [virtual({ provisioner: other }), real('disk')];
+    const called = claim({ 'volume.kubernetes.io/storage-provisioner': other });
+    expect(look(called, here, classes)).toEqual({ kind: 'local', storageClass: 'disk' });
+  });
+
   test.each([
     { classes: [virtual(), real('disk')], is: 'disk' },
     { classes: [virtual(), real('disk'), real('ssd', true)], is: 'ssd' },

@@ -8,7 +8,7 @@ import {
   type StorageClass,
 } from '#shared/domain/core-kinds.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
-import { homeClaimOf, storageNamespace, virtualProvisioner } from '#shared/domain/storage-keys.ts';
+import { homeClaimOf, isVirtualProvisioner, storageNamespace } from '#shared/domain/storage-keys.ts';
 import { isOurVolume } from '#shared/domain/volumes.ts';
 
 /** By the scheduler, when the class waits for a first consumer: the node for whose pods the volume is to be made. */
@@ -25,7 +25,7 @@ export const nodeOf = ({ metadata }: Annotated): string | undefined => metadata.
 /** Undefined: kube-controller-manager has not said so yet, which it does after the scheduler has selected a node. */
 export const provisionerOf = ({ metadata }: Annotated): string | undefined =>
   provisionerKeys.map((key) => metadata.annotations?.[key]).find((value) => value !== undefined);
-export const awaitsUs = (claim: Annotated): boolean => provisionerOf(claim) === virtualProvisioner;
+export const awaitsUs = (claim: Annotated): boolean => isVirtualProvisioner(provisionerOf(claim));
 
 export const isUnpublished = ({ metadata }: Annotated): boolean => metadata.annotations?.[unpublished] === 'true';
 

@@ -67,6 +67,13 @@ const good: Circumstances = {
 test('a bound claim of a virtual class whose pods come again can go to a provider that offers a class', () =>
   expect(refusalOf(good)).toBeUndefined());
 
+test('so can one of the other provisioner of ours', () => {
+  const name = 'storage.isthmus.dev';
+  const made = volume({ 'pv.kubernetes.io/provisioned-by': name });
+  const classes = [storageClass('liqo', name), storageClass('disk', 'disk')];
+  expect(refusalOf({ ...good, volume: made, classes })).toBeUndefined();
+});
+
 test.each<{ readonly when: string; readonly but: Partial<Circumstances>; readonly says: RegExp }>([
   {
     when: 'the claim is unknown',

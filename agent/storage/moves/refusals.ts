@@ -1,7 +1,7 @@
 /** Why a volume cannot be moved as asked, found before anything changes. Pure. */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
-import { moveFinalizer, virtualProvisioner } from '#shared/domain/storage-keys.ts';
+import { moveFinalizer, virtualProvisioner, virtualProvisioners } from '#shared/domain/storage-keys.ts';
 import { isOurVolume, remoteOf } from '#shared/domain/volumes.ts';
 import { localTarget, type VolumeMove } from '#shared/schema/isthmus/volume-move.ts';
 import type { NamespaceOffloading } from '#shared/schema/liqo/namespace-offloading.ts';
@@ -57,7 +57,7 @@ function ofClaim({ metadata, spec }: PersistentVolumeClaim, { volume }: Circumst
   if (spec?.volumeName === undefined || volume === undefined)
     return `claim ${name} has no volume yet: its first pod decides where it is made`;
   if (!isOurVolume(volume))
-    return `claim ${name} is of StorageClass ${spec.storageClassName ?? '""'}, whose volumes Isthmus does not make: accepted are claims of classes with provisioner ${virtualProvisioner}`;
+    return `claim ${name} is of StorageClass ${spec.storageClassName ?? '""'}, whose volumes Isthmus does not make: accepted are claims of classes with provisioner ${virtualProvisioners.join(' or ')}`;
   return undefined;
 }
 

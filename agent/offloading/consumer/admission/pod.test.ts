@@ -158,6 +158,7 @@ describe('a pod with claims', () => {
   });
 
   const virtualClass = { metadata: { name: 'liqo' }, provisioner: 'liqo.io/storage' } as StorageClass;
+  const other = { metadata: { name: 'aware' }, provisioner: 'storage.isthmus.dev' } as StorageClass;
   const disk = { metadata: { name: 'disk' }, provisioner: 'disk.example.com' } as StorageClass;
   const used = (storageClassName: string | undefined, more: object = {}, annotations: Record<string, string> = {}) =>
     ({
@@ -167,6 +168,7 @@ describe('a pod with claims', () => {
   test.each([
     { of: [used('liqo')], are: { movable: true, open: true, moving: false } },
     { of: [used('liqo', { volumeName: 'v' })], are: { movable: true, open: false, moving: false } },
+    { of: [used('liqo'), used('aware')], are: { movable: true, open: true, moving: false } },
     { of: [used('disk')], are: { movable: false, open: true, moving: false } },
     { of: [used('liqo'), used('disk', { volumeName: 'v' })], are: { movable: false, open: true, moving: false } },
     { of: [used(undefined)], are: { movable: false, open: true, moving: false } },
@@ -176,7 +178,7 @@ describe('a pod with claims', () => {
       are: { movable: true, open: false, moving: false },
     },
   ])('are judged by class, volume and annotation: $are', ({ of, are }) => {
-    expect(judge(of, [virtualClass, disk])).toEqual(are);
+    expect(judge(of, [virtualClass, other, disk])).toEqual(are);
   });
 });
 

@@ -2,6 +2,7 @@
 import { awaitsUs, nodeOf, provisionerOf } from '#agent/storage/model/claims.ts';
 import { type ConditionInput, removeCondition, setCondition } from '#kube/writes/conditions.ts';
 import type { PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
+import { virtualProvisioners } from '#shared/domain/storage-keys.ts';
 
 const type = 'isthmus.dev/Provisionable';
 export const notOffloaded = 'StorageNotOffloaded';
@@ -44,5 +45,5 @@ function inTheWay(claim: PersistentVolumeClaim, providerOf: (node: string) => st
     status?.phase !== 'Pending'
   )
     return undefined;
-  return `a pod that uses this claim was to run on node ${node}, which is cluster ${provider}, and volumes of StorageClass ${spec?.storageClassName ?? '""'} are made in this cluster only. Use a class of provisioner liqo.io/storage; or set podOffloadingStrategy LocalAndRemote in the NamespaceOffloading, with which such pods stay in this cluster; then recreate claim and pods`;
+  return `a pod that uses this claim was to run on node ${node}, which is cluster ${provider}, and volumes of StorageClass ${spec?.storageClassName ?? '""'} are made in this cluster only. Use a class of provisioner ${virtualProvisioners.join(' or ')}; or set podOffloadingStrategy LocalAndRemote in the NamespaceOffloading, with which such pods stay in this cluster; then recreate claim and pods`;
 }

@@ -22,6 +22,8 @@ describe('a claim', () => {
     expect(remoteName('data', claim({}, { 'isthmus.dev/external-claim': 'true' }), undefined, at)).toEqual({
       name: 'data',
     });
+    const source = { csi: { driver: 'storage.isthmus.dev', volumeHandle: 'prov/shop-cons/data' } };
+    expect(remoteName('data', claim(), volume(source, 'storage.isthmus.dev'), at)).toEqual({ name: 'data' });
   });
 
   test.each([

@@ -7,7 +7,7 @@ import {
   persistentVolumes,
 } from '#shared/domain/core-kinds.ts';
 import type { Pod, PodSpec } from '#shared/domain/kube-object.ts';
-import { storageAnnotation } from '#shared/domain/storage-keys.ts';
+import { storageAnnotation, virtualProvisioners } from '#shared/domain/storage-keys.ts';
 import { isOurVolume, remoteOf } from '#shared/domain/volumes.ts';
 
 type Volume = NonNullable<PodSpec['volumes']>[number];
@@ -59,7 +59,7 @@ export function remoteName(
   if (!claim.spec?.volumeName || !volume) return { missing: `claim ${name} has no volume yet` };
   if (!isOurVolume(volume))
     return {
-      missing: `claim ${name} is of StorageClass ${claim.spec.storageClassName ?? '""'}, whose volumes are in this cluster only: use a class of provisioner liqo.io/storage, or, if namespace ${namespace} of cluster ${provider} has a claim of this name, annotate the claim here with ${storageAnnotation.externalClaim}=true`,
+      missing: `claim ${name} is of StorageClass ${claim.spec.storageClassName ?? '""'}, whose volumes are in this cluster only: use a class of provisioner ${virtualProvisioners.join(' or ')}, or, if namespace ${namespace} of cluster ${provider} has a claim of this name, annotate the claim here with ${storageAnnotation.externalClaim}=true`,
     };
   const at = remoteOf(volume);
   if (!at) return { missing: `the volume of claim ${name} is in this cluster, not at cluster ${provider}` };
