@@ -307,6 +307,20 @@ describe('an undo that is not done leaves a whole window for another order, when
     expect(phaseOf(decide({ ...before, real, move: { ...ordered, status } as VolumeMove }))).toBe('wait');
   });
 
+  test.each(windows)('answered an abort that came too late (until $undoUntil)', ({ undoUntil, until }) => {
+    const before = facts('Undoable', 90, { from: left, to, claim: claim('n', 'b'), status: { undoUntil } });
+    const { metadata, spec } = before.move;
+    const ordered = { ...before.move, metadata: { ...metadata, generation: 2 }, spec: { ...spec, order: 'abort' } };
+    const step = decide({ ...before, move: ordered as VolumeMove });
+    expect(step).toMatchObject({
+      status: { message: expect.stringMatching(/undo is accepted/), settledGeneration: 2 },
+    });
+    expect(next(step)).toEqual(['Undoable', until]);
+    const status = step.do === 'status' ? step.status : undefined;
+    const look = { ...before, real: claim('r', 'disk'), move: { ...ordered, status } as VolumeMove };
+    expect(phaseOf(decide(look))).toBe('wait');
+  });
+
   const back = { way: 'back', gaveUp: 'the copy broke', from: { at: 'genoa', volume: 'b' } };
   test.each(windows)('ended before the switch (until $undoUntil)', ({ undoUntil, until }) => {
     const status = { ...back, to: { at: 'milan', volume: 'a' }, undoUntil };

@@ -255,7 +255,11 @@ function undoable(facts: Facts): Step {
       `\`isthmus move volume\` with confirm or undo${status.undoUntil === undefined ? '' : `, until ${status.undoUntil}`}`,
     );
   if (order === 'abort')
-    return changed(facts, { ...settling(facts), message: 'abort comes too late: undo is accepted' });
+    return changed(facts, {
+      ...settling(facts),
+      undoUntil: windowFromNow(facts),
+      message: 'abort comes too late: undo is accepted',
+    });
   return undoing(facts, order === 'undo-discard-new-writes');
 }
 

@@ -1,19 +1,36 @@
 /** Moves during which something happens at one certain moment, which histories seldom draw. */
-import { persistentVolumes } from '#shared/domain/core-kinds.ts';
+import { persistentVolumeClaims, persistentVolumes, pods } from '#shared/domain/core-kinds.ts';
+import { type Pod, refOf } from '#shared/domain/kube-object.ts';
 import { storageAnnotation } from '#shared/domain/storage-keys.ts';
+import { shop } from './names.ts';
 import type { App } from './played.ts';
-import type { Turn } from './scripted.ts';
+import type { Script, Turn } from './scripted.ts';
 import type { StorageWorld } from './world.ts';
+
+/** The phase of the move, where the volume is, and how many disks each provider has. */
+export interface End {
+  readonly phase: string | undefined;
+  readonly at: string | undefined;
+  readonly disks: Readonly<Record<string, number>>;
+}
 
 export interface Disturbed {
   readonly what: string;
   readonly turns: readonly Turn[];
   /** For one run: what happens in each of its rounds. */
   readonly disturbance: () => (world: StorageWorld) => void;
-  /** In the end: the phase of the move, where the volume is, and how many disks each provider has. */
-  readonly phase: string | undefined;
-  readonly at: string;
-  readonly disks: { readonly milan: number; readonly genoa: number };
+  readonly end: End;
+}
+
+export function endOf({ world }: Pick<Script, 'world'>): End {
+  const app = world.apps.get('a');
+  const { csi } = world.home.volume(app && world.claim(app)?.spec?.volumeName)?.spec ?? {};
+  const disks = [...world.providers].map(([name, provider]) => [name, provider.disks.size]);
+  return {
+    phase: app && world.move(app)?.status?.phase,
+    at: csi?.volumeHandle.split(/[/-]/)[0],
+    disks: Object.fromEntries(disks),
+  };
 }
 
 const phaseNow = (world: StorageWorld): string | undefined => {
@@ -89,45 +106,177 @@ const latePod = asSwitchBegins((world, app) => {
   for (let round = 0; round < 3; round++) world.play(1);
 });
 
+/** Once, so long after the move became Undoable. */
+const onceUndoable =
+  (afterMs: number, act: (world: StorageWorld, app: App) => void) => (): ((world: StorageWorld) => void) => {
+    let isDone = false;
+    return (world) => {
+      const app = world.apps.get('a');
+      const { phase, since = '' } = (app && world.move(app)?.status) ?? {};
+      if (isDone || !app || phase !== 'Undoable' || world.clock.now() - Date.parse(since) < afterMs) return;
+      isDone = true;
+      act(world, app);
+    };
+  };
+
+/** Nothing would make it again, so nothing may be moved from under it. */
+const barePod = onceUndoable(0, (world, app) => {
+  world.home.store.create({
+    apiVersion: 'v1',
+    kind: pods.kind,
+    metadata: { namespace: shop, name: 'bare', labels: {} },
+    spec: {
+      containers: [{ name: 'bare', image: 'app:1' }],
+      volumes: [{ name: 'data', persistentVolumeClaim: { claimName: app.claim } }],
+    },
+  } as never);
+});
+
+/** Of the provider that the move went to. */
+const realClaims = (world: StorageWorld) => {
+  const genoa = world.providers.get('genoa');
+  return genoa === undefined ? [] : genoa.store.all(persistentVolumeClaims).map((claim) => ({ genoa, claim }));
+};
+
+/** By an administrator of the provider: what is in it becomes a RetainedVolume there. */
+const realClaimGone = onceUndoable(300_000, (world, app) => {
+  for (const { genoa, claim } of realClaims(world)) genoa.store.delete(persistentVolumeClaims, refOf(claim));
+  // Until then its pod holds the claim.
+  world.restart(app);
+});
+
+/** Its PersistentVolume is another claim's now. */
+const realClaimLost = onceUndoable(300_000, (world) => {
+  for (const { genoa, claim } of realClaims(world)) {
+    const volume = genoa.volume(claim.spec?.volumeName);
+    if (!volume) continue;
+    const claimRef = { ...volume.spec?.claimRef, uid: 'another' };
+    genoa.setSpec(volume, { claimRef, persistentVolumeReclaimPolicy: 'Retain' });
+    genoa.setStatus(claim, { phase: 'Lost' });
+  }
+});
+
+/** The cluster that the move went to falls silent between the two looks that end an undo window. */
+function silentBetweenLooks(): (world: StorageWorld) => void {
+  let isWatched = false;
+  return (world) => {
+    const app = world.apps.get('a');
+    const genoa = world.providers.get('genoa');
+    if (isWatched || !app || !genoa) return;
+    isWatched = true;
+    const { store } = world.home;
+    const before = store.onWrite;
+    store.onWrite = (old, now) => {
+      before(old, now);
+      if (phaseNow(world) === 'Discarding') genoa.store.isCut = true;
+    };
+  };
+}
+
+/** The copy of an undo breaks off again and again. */
+const brokenUndo = () => (world: StorageWorld) => {
+  const app = world.apps.get('a');
+  if (app && world.move(app)?.status?.way === 'back') world.breakOff();
+};
+
+/** The cluster of the source, and the pod there, go in the moment in which the copy has been compared. It is back as soon as the move goes on. */
+function sourceGoesAtTheEnd(): (world: StorageWorld) => void {
+  let isWatched = false;
+  return (world) => {
+    const milan = world.providers.get('milan');
+    if (!milan) return;
+    const phase = phaseNow(world);
+    if (phase !== 'FinalCopy') milan.store.isCut = false;
+    if (isWatched) return;
+    isWatched = true;
+    const { store } = world.home;
+    const before = store.onWrite;
+    store.onWrite = (old, now) => {
+      before(old, now);
+      const status = now?.kind === pods.kind ? (now as Pod).status : undefined;
+      if (!now?.metadata.name.endsWith('-final') || status?.phase !== 'Succeeded' || milan.store.isCut) return;
+      milan.store.isCut = true;
+      const send = world.home.pod(shop, now.metadata.name.replace(/-final$/, '-send'));
+      const lastTransitionTime = new Date(world.clock.now()).toISOString();
+      if (send) world.home.setStatus(send, { conditions: [{ type: 'Ready', status: 'False', lastTransitionTime }] });
+    };
+  };
+}
+
+const kept = { milan: 1, genoa: 1 };
+const undoable: End = { phase: 'Undoable', at: 'genoa', disks: kept };
+
 export const disturbed: readonly Disturbed[] = [
   {
     what: 'an undo without a copy, when the watch at the provider has not shown the switch yet',
     turns: [['genoa'], ['order', 'undo-discard-new-writes']],
     disturbance: unheard,
-    phase: 'Undone',
-    at: 'milan',
-    disks: { milan: 1, genoa: 0 },
+    end: { phase: 'Undone', at: 'milan', disks: { milan: 1, genoa: 0 } },
   },
   {
     what: 'a VolumeMove that is deleted when its switch has waited a quarter of an hour for a pod to end',
     turns: [['genoa']],
     disturbance: longSwitch,
-    phase: undefined,
-    at: 'genoa',
-    disks: { milan: 1, genoa: 1 },
+    end: { phase: undefined, at: 'genoa', disks: { milan: 1, genoa: 1 } },
   },
   {
     what: 'an undo to a cluster that is silent from the switch on, whose VolumeMove is deleted: what was left is a record',
     turns: [['genoa'], ['order', 'undo-discard-new-writes']],
     disturbance: silentUndo,
-    phase: undefined,
-    at: 'milan',
-    disks: { milan: 1, genoa: 1 },
+    end: { phase: undefined, at: 'milan', disks: { milan: 1, genoa: 1 } },
   },
   {
     what: 'a claim that grows when the switch has begun',
     turns: [['genoa']],
     disturbance: grows,
-    phase: 'Aborted',
-    at: 'milan',
-    disks: { milan: 1, genoa: 0 },
+    end: { phase: 'Aborted', at: 'milan', disks: { milan: 1, genoa: 0 } },
   },
   {
     what: 'a pod that is admitted past the gate and writes when the switch has begun',
     turns: [['genoa']],
     disturbance: latePod,
-    phase: 'Undoable',
-    at: 'genoa',
-    disks: { milan: 1, genoa: 1 },
+    end: { phase: 'Undoable', at: 'genoa', disks: { milan: 1, genoa: 1 } },
+  },
+  {
+    what: 'an abort that comes after the switch and after the end of the undo window, which says that an undo is accepted',
+    turns: [['genoa'], ['late', 'abort'], ['minutes', '15']],
+    disturbance: () => () => undefined,
+    end: undoable,
+  },
+  {
+    what: 'an undo that comes after the end of the window and is refused, because a bare pod uses the claim',
+    turns: [['genoa'], ['late', 'undo-copy-back'], ['minutes', '15']],
+    disturbance: barePod,
+    end: undoable,
+  },
+  {
+    what: 'an undo that comes after the end of the window and whose copy breaks off again and again',
+    turns: [['genoa'], ['late', 'undo-copy-back'], ['minutes', '15']],
+    disturbance: brokenUndo,
+    end: undoable,
+  },
+  {
+    what: 'the end of an undo window after the claim was deleted in the cluster that the move went to',
+    turns: [['genoa'], ['minutes', '10'], ['late'], ['minutes', '15']],
+    disturbance: realClaimGone,
+    end: undoable,
+  },
+  {
+    what: 'the end of an undo window after the claim lost its volume in the cluster that the move went to',
+    turns: [['genoa'], ['minutes', '10'], ['late'], ['minutes', '15']],
+    disturbance: realClaimLost,
+    end: undoable,
+  },
+  {
+    what: 'the end of an undo window in which the cluster that the move went to answers once, and is then silent',
+    turns: [['genoa'], ['late'], ['minutes', '15']],
+    disturbance: silentBetweenLooks,
+    end: undoable,
+  },
+  {
+    what: 'a source that goes with its cluster in the moment in which the copy has been compared',
+    turns: [['genoa']],
+    disturbance: sourceGoesAtTheEnd,
+    end: undoable,
   },
 ];

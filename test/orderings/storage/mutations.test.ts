@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { casesOf } from '#test/harness/cases.ts';
-import { disturbed } from './disturbed.ts';
+import { disturbed, endOf } from './disturbed.ts';
 import { loadMutant, type Mutant, mutated } from './mutant.ts';
 import { mutations } from './mutations.ts';
 import type { Turn } from './scripted.ts';
@@ -22,9 +23,10 @@ async function firstFault({ runHistory, runScript }: Mutant): Promise<string> {
     const { faults } = await runScript(turns, false);
     if (faults[0] !== undefined) return faults[0];
   }
-  for (const { turns, disturbance } of disturbed) {
-    const { faults } = await runScript(turns, false, disturbance());
-    if (faults[0] !== undefined) return faults[0];
+  for (const { what, turns, disturbance, end } of disturbed) {
+    const script = await runScript(turns, false, disturbance());
+    if (script.faults[0] !== undefined) return script.faults[0];
+    if (!isDeepStrictEqual(endOf(script), end)) return `another end of ${what}: ${JSON.stringify(endOf(script))}`;
   }
   for (let seed = 1; seed <= histories; seed++) {
     const { faults } = await runHistory(seed);

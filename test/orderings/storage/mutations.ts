@@ -216,4 +216,52 @@ export const mutations: readonly Mutation[] = [
     put: 'requestOf(old) === ""',
     isSubtle: true,
   },
+  {
+    without: 'the question whether a silent cluster has the other volume, before a copy goes',
+    file: progress,
+    find: "if (real === 'silent') return",
+    put: "if (real === 'silent') return undefined; if (facts.nowMs < 0) return",
+  },
+  {
+    without: 'the doubt about a cluster that says that it has nothing',
+    file: progress,
+    find: 'if (real === undefined) return `',
+    put: 'if (real === undefined) return undefined; if (facts.nowMs < 0) return `',
+  },
+  {
+    without: 'the doubt about a claim that has lost its volume',
+    file: progress,
+    find: "return phase === 'Bound' ? undefined :",
+    put: 'return real.metadata.name ? undefined :',
+  },
+  {
+    without: 'the second question, when an undo window has ended',
+    file: switching,
+    find: "const isOrdered = end === 'Confirmed' && facts.move.spec.order === 'confirm';",
+    put: "const isOrdered = end === 'Confirmed';",
+  },
+  {
+    without: 'a new undo window after an undo that was refused',
+    file: decide,
+    find: 'undoUntil: windowFromNow(facts), message: `no undo:',
+    put: 'message: `no undo:',
+  },
+  {
+    without: 'a new undo window after an undo that was given up',
+    file: switching,
+    find: 'frozenAt: undefined,\n      undoUntil: windowFromNow(facts),',
+    put: 'frozenAt: undefined,',
+  },
+  {
+    without: 'a new undo window after an abort that came too late',
+    file: decide,
+    find: "undoUntil: windowFromNow(facts),\n      message: 'abort comes",
+    put: "message: 'abort comes",
+  },
+  {
+    without: 'the copy that was compared before its source went',
+    file: decide,
+    find: "if (step && (step.do !== 'wait' || final === undefined || !hasEnded(final))) {",
+    put: 'if (step) {',
+  },
 ];

@@ -8,7 +8,13 @@ export type Turn =
   | readonly [move: string]
   | readonly ['order', string]
   | readonly ['delete']
-  | readonly ['resize', string];
+  | readonly ['resize', string]
+  /** The undo window ends, and in the same moment comes this order. */
+  | readonly ['late', string?]
+  /** So much time passes, and nothing has to come to rest. */
+  | readonly ['minutes', string];
+
+const undoWindowMs = 3_600_000;
 
 export interface Script {
   readonly faults: readonly string[];
@@ -48,7 +54,12 @@ export async function runScript(
       };
     for (const turn of turns) {
       const [what, of] = turn;
+      let endMs = 0;
       if (what === 'order') world.order(app, of ?? '');
+      else if (what === 'late') {
+        world.clock.advance(undoWindowMs);
+        if (of !== undefined) world.order(app, of);
+      } else if (what === 'minutes') endMs = world.clock.now() + Number(of) * 60_000;
       else if (what === 'delete') world.deleteMove(app);
       else if (what === 'resize') world.resize(app, of ?? '');
       else world.startMove(app, what);
@@ -61,6 +72,7 @@ export async function runScript(
       const isGone = (): boolean => what !== 'delete' || world.move(app) === undefined;
       const isDone = (): boolean => {
         disturb(world);
+        if (what === 'late' || what === 'minutes') return world.clock.now() >= endMs;
         return isTaken() && isGone() && isResting(world, app) && runs(world, app) && leftovers(world).length === 0;
       };
       const done = await until(world, isDone);
