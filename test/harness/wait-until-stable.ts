@@ -6,6 +6,14 @@ interface Rest extends Pick<EventuallyOptions, 'withinMs'> {
   readonly looks?: number;
 }
 
+/** Where two sights part, with what stands around that. */
+function change(before: string, after: string): string {
+  let at = 0;
+  while (at < before.length && before[at] === after[at]) at += 1;
+  const around = (text: string): string => text.slice(Math.max(0, at - 150), at + 150);
+  return `…${around(before)}… became …${around(after)}…`;
+}
+
 /** Resolves with what `look` saw last. `told`: equal for equal sights. */
 export async function waitUntilStable<T extends object | string>(
   what: string,
@@ -19,7 +27,10 @@ export async function waitUntilStable<T extends object | string>(
     async () => {
       const now = await look();
       seen.push(reported(now));
-      return seen.length >= looks && new Set(seen.slice(-looks)).size === 1 && now;
+      const last = seen.slice(-looks);
+      if (last.length === looks && new Set(last).size === 1) return now;
+      const changedAt = seen.findLastIndex((sight, at) => at > 0 && sight !== seen[at - 1]);
+      throw new Error(changedAt < 0 ? 'too few looks' : change(seen[changedAt - 1] ?? '', seen[changedAt] ?? ''));
     },
     { withinMs, everyMs: 1_000 },
   );
