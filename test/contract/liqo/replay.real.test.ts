@@ -1,6 +1,6 @@
 /**
  * Exchanges with Liqo 1.2.0, both directions: what Liqo and its liqoctl write is written, in their order, to real API servers, and what Isthmus
- * writes is what Liqo expects. Liqo itself is not to be had here: see README.md for where the exchanges come from.
+ * writes is what Liqo expects. Liqo itself does not run here: README.md says where the exchanges come from.
  */
 
 import { generateKeyPairSync, sign, X509Certificate } from 'node:crypto';
