@@ -146,6 +146,49 @@ export async function buildKrew(options: BuildOptions = {}): Promise<string> {
   return await buildGoProgram({ name: 'krew', source, flags: stripped, minimumGo, ...about }, options);
 }
 
+const liqoPackage = 'github.com/liqotech/liqo';
+
+/** The version of Liqo that is built, without its `v`. */
+export const liqoVersion = async (): Promise<string> => requiredVersion(await readGoMod('liqo'), liqoPackage).slice(1);
+
+/** Programs of Liqo that its images carry, and its command line. */
+export const liqoPrograms = [
+  'liqo-controller-manager',
+  'crd-replicator',
+  'webhook',
+  'virtual-kubelet',
+  'liqoctl',
+] as const;
+export type LiqoProgram = (typeof liqoPrograms)[number];
+
+/** Not part of a bed; what a peer runs that has Liqo. The first of them compiles what all share. */
+export async function buildLiqo(name: LiqoProgram, options: BuildOptions = {}): Promise<string> {
+  const goMod = await readGoMod('liqo');
+  const version = requiredVersion(goMod, liqoPackage);
+  return await buildGoProgram(
+    {
+      name,
+      source: { folder: path.join(testbedFolder, 'liqo'), package: `${liqoPackage}/cmd/${name}` },
+      flags: ['-ldflags', `-s -w -X ${liqoPackage}/pkg/liqoctl/version.LiqoctlVersion=${version}`],
+      minimumGo: goDirective(goMod),
+      about: 'of Liqo',
+      expectedSeconds: 240,
+    },
+    options,
+  );
+}
+
+/** The folder of Liqo's own Helm chart. */
+export async function liqoChart(options: BuildOptions = {}): Promise<string> {
+  const sources = await sourcesOf(
+    liqoPackage,
+    path.join(testbedFolder, 'liqo'),
+    goDirective(await readGoMod('liqo')),
+    options,
+  );
+  return path.join(sources, 'deployments', 'liqo');
+}
+
 /** Not part of a bed; for tests of what it measures. */
 export const buildMetricsServer = (options: BuildOptions = {}): Promise<string> =>
   buildTheirs('metrics-server', metricsServerModule, { about: 'measures pods', expectedSeconds: 120 }, options);
