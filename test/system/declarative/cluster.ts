@@ -24,6 +24,7 @@ import type { ApiServer, TestApiServer } from '#test/harness/kube-apiserver.ts';
 import { testLog as log } from '#test/harness/logs.ts';
 import { startOwnKindsServer } from '#test/harness/own-kinds.ts';
 import { beat, plenty } from '#test/harness/steady-node.ts';
+import type { More } from '../peering/clusters.ts';
 
 export interface DeclaredCluster<S extends ApiServer = ApiServer> {
   readonly id: string;
@@ -41,6 +42,8 @@ export interface ClusterPlan {
   readonly podCidr: string;
   readonly externalCidr: string;
   readonly nodeAddress: string;
+  /** What else runs of the agent, besides peering and network. */
+  readonly more?: More;
 }
 
 export const startCluster = async (plan: ClusterPlan): Promise<DeclaredCluster> =>
@@ -98,6 +101,7 @@ async function installOn<S extends ApiServer>(server: S, plan: ClusterPlan): Pro
           ...createPeeringControllers(peering),
           ...createGrantedSliceControllers(peering),
           ...createNetworkControllers(deps),
+          ...((await plan.more?.({ ...deps, config })) ?? []),
         ];
         await Promise.all(all.map((controller) => controller.run(stop.signal)));
       };
