@@ -39,6 +39,7 @@ import { withReadiness } from './readiness.ts';
 import { serveCertificate } from './serving-certificate.ts';
 import { createStartTurns } from './start-turns.ts';
 import { createTlsServer } from './tls-server.ts';
+import { boundUnreadAnswers } from './unread-answers.ts';
 import { upgradeData } from './upgrade.ts';
 import { watchWrites } from './write-health.ts';
 
@@ -187,7 +188,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       folder === undefined
         ? api
         : withConsole(api, { composition, sessions, ids, proxies, folder, broker: { url, caHash: tls.caHash ?? '' } });
-    gateway = withCrossOrigin(withReadiness(all, ready), origins, ids);
+    gateway = boundUnreadAnswers(withCrossOrigin(withReadiness(all, ready), origins, ids));
     const running = control.run(stopping.signal);
     const renewing = tls.keepFresh(stopping.signal);
     const failed = Promise.all([running, renewing]).then(() => new Promise<never>(() => undefined));
