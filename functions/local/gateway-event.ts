@@ -122,11 +122,20 @@ export function fromGatewayResult(result: APIGatewayProxyResultV2 | undefined): 
   const headers: OutgoingHttpHeaders = {};
   for (const [name, value] of Object.entries(result.headers ?? {})) headers[name.toLowerCase()] = String(value);
   if (result.cookies && result.cookies.length > 0) headers['set-cookie'] = [...result.cookies];
-  return {
-    statusCode: result.statusCode ?? 200,
-    headers,
-    body: Buffer.from(result.body ?? '', result.isBase64Encoded ? 'base64' : 'utf8'),
-  };
+  const isShared = String(headers['cache-control'] ?? '').startsWith('public');
+  const body = (isShared ? shared : bytesOf)(result);
+  return { statusCode: result.statusCode ?? 200, headers, body };
+}
+
+type Structured = APIGatewayProxyStructuredResultV2;
+const bytesOf = ({ body = '', isBase64Encoded = false }: Structured): Buffer =>
+  Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8');
+
+let lastShared: { readonly text: string | undefined; readonly bytes: Buffer } | undefined;
+/** What any cache may keep is the same for all clients, and those that read it slowly hold it once. */
+function shared(result: Structured): Buffer {
+  if (lastShared?.text !== result.body) lastShared = { text: result.body, bytes: bytesOf(result) };
+  return lastShared?.bytes ?? bytesOf(result);
 }
 
 /**

@@ -8,6 +8,7 @@ import { requestMessage } from '#functions/runtime/request-log.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { codes } from '#shared/errors/codes.ts';
 import type { Ids } from '#shared/ports/ids.ts';
+import { sendInPieces } from './answer-pieces.ts';
 import { fromGatewayResult, readBody, splitUrl, toGatewayEvent } from './gateway-event.ts';
 import type { Router } from './gateway-router.ts';
 import { invocationContext } from './invocation.ts';
@@ -149,9 +150,9 @@ export function sendResult(response: ServerResponse, message: IncomingMessage, r
     ...(!empty && { 'content-length': body.length }),
     ...(unread && { connection: 'close' }),
   });
-  const payload = empty || message.method === 'HEAD' ? '' : body;
+  const payload = empty || message.method === 'HEAD' ? Buffer.alloc(0) : body;
   if (!unread) {
-    response.end(payload);
+    sendInPieces(response, payload);
     return;
   }
   // A socket that is closed with unread bytes resets the connection, and a client that still writes may never read its answer.

@@ -6,6 +6,7 @@
 import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
+import { heldFor } from './answer-pieces.ts';
 
 export interface UnreadAnswersOptions {
   /** Bytes of answers, of all connections; 64 MiB unless told. */
@@ -49,7 +50,7 @@ export function boundUnreadAnswers(otherwise: RequestListener, options: UnreadAn
     let unread = 0;
     const byAddress = new Map<string, { bytes: number; readonly sockets: Socket[] }>();
     for (const [socket, open] of connections) {
-      const bytes = socket.writableLength;
+      const bytes = heldFor(socket);
       if (bytes === 0) delete open.waitsSince;
       else open.waitsSince ??= at;
       unread += bytes;
@@ -65,7 +66,7 @@ export function boundUnreadAnswers(otherwise: RequestListener, options: UnreadAn
     for (const { sockets } of [...byAddress.values()].sort((a, b) => b.bytes - a.bytes)) {
       for (const socket of sockets.sort((a, b) => since(a) - since(b))) {
         if (unread <= mostUnread) return;
-        unread -= socket.writableLength;
+        unread -= heldFor(socket);
         socket.destroy();
       }
     }
