@@ -57,6 +57,8 @@ beforeAll(async () => {
     gateway(message, response);
     onArrival(arrived.length);
   });
+  // However long a test takes, no connection ends between two requests of it.
+  server.keepAliveTimeout = 600_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
 afterAll(async () => {

@@ -100,7 +100,7 @@ describe('the HTTP response of a handler result', () => {
   });
 });
 
-test('a body is what came in whatever pieces, in one piece of at most twice its size, and nothing beyond the limit', async () => {
+test('a body that came in any pieces is whole, in one piece of at most twice its size, and nothing beyond the limit', async () => {
   const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 200 }), { maxLength: 60 });
   await fc.assert(
     fc.asyncProperty(pieces, fc.nat({ max: 6_000 }), async (chunks, limit) => {
