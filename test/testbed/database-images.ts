@@ -31,6 +31,15 @@ const mariadb: DatabaseImage = {
   user: { name: 'mysql', id: 999 },
 };
 
+const postgresql: DatabaseImage = {
+  reference: 'isthmus.test/postgresql:15',
+  packages: [...shell, 'postgresql-15', 'postgresql-client-15', 'tzdata'],
+  // Compiling queries takes a compiler of 100 MB along.
+  only: { 'libc-bin': /^\/usr\/bin\/getent$/, 'postgresql-15': /^(?!.*(bitcode|llvmjit))/ },
+  user: { name: 'postgres', id: 999 },
+  programs: '/usr/lib/postgresql/15/bin',
+};
+
 const documentation = /^\/usr\/share\/(bash-completion|bug|doc|doc-base|info|lintian|locale|man|menu)\//;
 
 function* filesOf(folder: string, below = '/'): Generator<string> {
@@ -93,4 +102,5 @@ async function buildDatabaseImage(image: DatabaseImage, cache: string, log: (lin
 /** Paths of their tars, for `importImage`. */
 export const buildDatabaseImages = async (cache: string, log: (line: string) => void): Promise<readonly string[]> => [
   await buildDatabaseImage(mariadb, cache, log),
+  await buildDatabaseImage(postgresql, cache, log),
 ];
