@@ -10,7 +10,7 @@ import { openTutorial } from './tutorial.ts';
 const place = { root: repositoryRoot, dir: process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', 'examples') };
 /** `ISTHMUS_KEEP_CLUSTERS=1` leaves everything running, and the next run starts from it. */
 const keep = process.env.ISTHMUS_KEEP_CLUSTERS === '1';
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
+vi.setConfig({ testTimeout: 600_000, hookTimeout: 180_000 });
 let playground: Playground | undefined;
 const envFile = (): string => {
   if (playground === undefined) throw new Error('the playground did not open');
@@ -136,6 +136,28 @@ page('mariadb-galera', {
     expect(printed).toContain(
       'entry\nwritten in rome\nwritten in milan\nmilan is drained\nmilan is cut off\nmoved to milan\nrome alone\n',
     );
+  },
+  'Tear down': goesWell,
+});
+
+page('postgresql', {
+  'Peer the clusters': goesWell,
+  'Install the database': (printed) => {
+    expect(printed).toMatch(/^pg-0 +1\/1 +Running .* rome-1 /m);
+    expect(printed).toMatch(/^pg-1 +1\/1 +Running .* milan /m);
+    expect(printed).toMatch(/^start: create$[\s\S]*^start: copy$/m);
+  },
+  'Write here, read there': (printed) => {
+    expect(printed).toMatch(/^ lamp +\| t$/m);
+  },
+  'Lose the primary and its volume': (printed) => {
+    expect(printed).toMatch(/^start: copy$/m);
+    expect(printed).toMatch(/^ chair +\| t$/m);
+  },
+  'Cut the provider off': (printed) => {
+    expect(printed).toMatch(/^start: follow$/m);
+    expect(printed).toMatch(/^pg_rewind: rewinding /m);
+    expect(printed).toMatch(/^ table +\| t$/m);
   },
   'Tear down': goesWell,
 });
