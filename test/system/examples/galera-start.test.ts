@@ -56,7 +56,7 @@ const historyOf = (answer: string): string | undefined => /^at (\S+) \d+\n$/.exe
 describe('the replica of a Galera cluster that begins', () => {
   const decided = decisions(every).map((what, at) => ({ what, given: every[at] ?? ['', '', ''] }));
 
-  test('is joined by all others, whatever else they hear', () => {
+  test('is joined by all others, for every third answer', () => {
     const heard = decided.filter(({ given }) => given.includes('running\n'));
     expect(heard.filter(({ what }) => !/^join db-\d$/.test(what))).toEqual([]);
   });
