@@ -69,6 +69,8 @@ echo starting > /tmp/position
 position > /tmp/found
 cp /tmp/found /tmp/position
 echo "start: this volume: $(cat /tmp/position)"
+# Others copy to a name, which a new pod gets after a moment.
+until getent hosts "$HOSTNAME.db" > /dev/null; do sleep 1; done
 socat TCP-LISTEN:4569,fork,reuseaddr EXEC:'bash /config/start.sh answer' &
 
 begin() {

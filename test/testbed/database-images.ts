@@ -79,7 +79,9 @@ function imageFiles(debian: DebianTree, { packages, only, user }: DatabaseImage)
     ...[...linked]
       .filter(([at]) => !ours.has(at))
       .map(([at, content]): ImageFile => ({ path: at, mode: 0o755, content })),
+    // As the installation of their packages links them.
     { path: '/bin/sh', mode: 0o777, linkTo: 'bash' },
+    { path: '/usr/bin/awk', mode: 0o777, linkTo: 'gawk' },
     text('/etc/passwd', `root:x:0:0:root:/root:/bin/sh\n${user.name}:x:${user.id}:${user.id}::/tmp:/bin/sh\n`),
     text('/etc/group', `root:x:0:\n${user.name}:x:${user.id}:\n`),
     text('/etc/nsswitch.conf', 'hosts: files dns\n'),
