@@ -30,6 +30,8 @@ follow() {
 umask 077
 # A pod that crashed leaves its lock, which names process 1: in every pod there is one. The volume is of one pod at a time.
 rm -rf /data/new $PGDATA/postmaster.pid
+# A volume that is mounted again is opened for its group, which PostgreSQL refuses.
+[ ! -e $PGDATA ] || chmod 700 $PGDATA
 told=''
 while true; do
   if [ -e $PGDATA/standby.signal ]; then next=standby
