@@ -48,7 +48,7 @@ beforeAll(async () => {
   await consumer.api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } } as never);
   here = await provisionVolumes(consumer, { className: 'disk', isDefault: false, waitsForNode: true });
   there = await provisionVolumes(provider, { className: 'fast', isDefault: false });
-  for (const object of storageManifests({ className: 'liqo', isDefault: false }))
+  for (const object of storageManifests({ className: 'liqo', capacityClassName: 'isthmus', isDefault: false }))
     await consumer.api.apply(typeOf(object), object, { fieldManager: 'isthmus-cli' });
   const providers = new ReachableProviders();
   const common = {

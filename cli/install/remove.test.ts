@@ -5,6 +5,8 @@ import { createProgress } from '#cli/output/progress.ts';
 import {
   certificateSigningRequests,
   clusterRoleBindings,
+  csiDrivers,
+  csiStorageCapacities,
   namespaces,
   nodes,
   persistentVolumeClaims,
@@ -166,10 +168,20 @@ describe('taking Isthmus out', () => {
   test('keeps the namespace of real claims while there are claims in it, and the classes of others', async () => {
     const labels = { 'app.kubernetes.io/part-of': 'isthmus' };
     const classOf = (name: string, provisioner: string) => [storageClasses, { name, labels }, { provisioner }] as const;
+    const capacityOf = (name: string, driver: string) =>
+      [
+        csiStorageCapacities,
+        { namespace: 'liqo-storage', name, labels: { 'csi.storage.k8s.io/drivername': driver } },
+      ] as const;
     const storage = [
       [namespaces, { name: 'liqo-storage', labels }],
       classOf('liqo', 'liqo.io/storage'),
+      classOf('isthmus', 'storage.isthmus.dev'),
       classOf('disk', 'disk.example.com'),
+      [csiDrivers, { name: 'storage.isthmus.dev', labels }],
+      [csiDrivers, { name: 'disk.example.com' }],
+      capacityOf('isthmus-1', 'storage.isthmus.dev'),
+      capacityOf('disk-1', 'disk.example.com'),
     ] as const;
     const claim = [persistentVolumeClaims, { namespace: 'liqo-storage', name: 'u-1' }] as const;
     const used = clusterOf([...storage, claim]);
@@ -178,7 +190,12 @@ describe('taking Isthmus out', () => {
     ]);
     expect(used.find(persistentVolumeClaims, { namespace: 'liqo-storage', name: 'u-1' })).toBeDefined();
     expect(used.find(storageClasses, { name: 'liqo' })).toBeUndefined();
+    expect(used.find(storageClasses, { name: 'isthmus' })).toBeUndefined();
     expect(used.find(storageClasses, { name: 'disk' })).toBeDefined();
+    expect(used.find(csiDrivers, { name: 'storage.isthmus.dev' })).toBeUndefined();
+    expect(used.find(csiDrivers, { name: 'disk.example.com' })).toBeDefined();
+    expect(used.find(csiStorageCapacities, { namespace: 'liqo-storage', name: 'isthmus-1' })).toBeUndefined();
+    expect(used.find(csiStorageCapacities, { namespace: 'liqo-storage', name: 'disk-1' })).toBeDefined();
     const empty = clusterOf(storage);
     expect(await remove(empty.kube, false)).toEqual([]);
     expect(empty.find(namespaces, { name: 'liqo-storage' })).toBeUndefined();
