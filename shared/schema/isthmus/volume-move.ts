@@ -40,7 +40,7 @@ const VolumeMoveSpec = z.object({
     ),
 });
 
-const movePhases = [
+export const movePhases = [
   'Pending',
   'Refused',
   'Preparing',
