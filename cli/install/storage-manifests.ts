@@ -37,10 +37,18 @@ export const storageManifests = (options: StorageInstallOptions): KubeObject[] =
   capacityClass(options),
 ];
 
+/** Helm and Argo CD leave it where it is: the claims in it have the data of volumes. */
 const namespace = (): Namespace => ({
   apiVersion: 'v1',
   kind: 'Namespace',
-  metadata: { name: storageNamespace, labels: { ...installLabel } },
+  metadata: {
+    name: storageNamespace,
+    labels: { ...installLabel },
+    annotations: {
+      'helm.sh/resource-policy': 'keep',
+      'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',
+    },
+  },
 });
 
 const role = (): Role => ({
