@@ -25,7 +25,7 @@ export interface Facts {
   readonly virtualNodes: readonly VirtualNode[];
 }
 
-export const isOurs = ({ metadata }: CsiStorageCapacity): boolean =>
+const isOurs = ({ metadata }: CsiStorageCapacity): boolean =>
   metadata.namespace === storageNamespace && metadata.labels?.[driverLabel] === remoteVolumeDriver;
 
 const digits = 16;

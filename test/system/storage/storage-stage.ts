@@ -10,7 +10,7 @@ export const shopThere = 'shop-rome';
 export const genuine = `${consumer}-1`;
 
 /** What the consumer may have of the provider's storage; the claims of all tests together are far smaller. */
-export const grantedStorage = '4Gi';
+const grantedStorage = '4Gi';
 
 /** `restartDelaySeconds`: see ClusterRequest. */
 export async function openStorageStage({
