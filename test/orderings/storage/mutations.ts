@@ -246,9 +246,21 @@ export const mutations: readonly Mutation[] = [
   {
     without: 'the second question, when an undo window has ended',
     file: switching,
-    find: "const isOrdered = end === 'Confirmed' && facts.move.spec.order === 'confirm';",
+    find: "const isOrdered = end === 'Confirmed' && status.confirmed === true;",
     put: "const isOrdered = end === 'Confirmed';",
     foundBy: 'the end of an undo window in which the cluster that the move went to answers once, and is then silent',
+  },
+  {
+    without: 'the refusal of a confirmation that comes before the switch',
+    file: decide,
+    find: "if (phase !== 'Undoable' && orderOf(facts) === 'confirm')",
+    put: 'if (facts.nowMs < 0)',
+  },
+  {
+    without: 'the distinction of a confirmation that was taken up from one that was refused',
+    file: switching,
+    find: "const isOrdered = end === 'Confirmed' && status.confirmed === true;",
+    put: "const isOrdered = end === 'Confirmed' && facts.move.spec.order === 'confirm';",
   },
   {
     without: 'a new undo window after an undo that was refused',

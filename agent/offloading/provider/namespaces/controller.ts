@@ -14,6 +14,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import type { GuestRules } from '../guests/decide.ts';
 import { createRulebook, type Rulebook } from '../guests/rulebook.ts';
+import { guardClaims } from '../storage/guard.ts';
 import { type Decision, decide, type Observed } from './decide.ts';
 import { remoteBinding, remoteNamespace } from './objects.ts';
 
@@ -111,8 +112,10 @@ async function reconcile(cluster: Cluster, caches: Caches, key: string, signal: 
   const made = await createNamespaces(cluster, first, { ...observed, podSecurity }, signal);
   const decision = made.refused.size === 0 ? first : decide({ ...observed, refused: made.refused });
   for (const remote of decision.bind) await bind(cluster, caches, remote, observed, signal);
-  for (const { remote, uid } of decision.remove)
+  for (const { remote, uid } of decision.remove) {
+    await guardClaims(cluster.api, remote, observed.origin, signal);
     await cluster.api.delete(namespaces, { name: remote }, { uid }, signal);
+  }
   if (observed.deleting && decision.clean) {
     await removeUnseen(cluster, observed, signal);
     await setFinalizer(cluster, map, false, signal);
@@ -209,6 +212,7 @@ async function removeUnseen({ api }: Cluster, { mapKey, origin }: Observed, sign
   const left = (await api.list(namespaces, { labelSelector }, signal)).filter((ns) => ownerKey(ns) === mapKey);
   for (const { metadata } of left) {
     if (metadata.deletionTimestamp) continue;
+    await guardClaims(api, metadata.name, origin, signal);
     await api.delete(namespaces, { name: metadata.name }, metadata.uid ? { uid: metadata.uid } : {}, signal);
   }
 }
