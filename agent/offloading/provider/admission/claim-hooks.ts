@@ -25,7 +25,7 @@ import { createRulebook } from '../guests/rulebook.ts';
 import { createAdmissionGate } from '../quota/admission-gate.ts';
 import { guestClaimCache, keptVolumeCache } from '../storage/caches.ts';
 import { type ConsumerStorage, demandOf, fitsStorage, usedBy } from '../storage/demand.ts';
-import { validateFinalizers } from './finalizers.ts';
+import { validateFinalizers } from '#agent/peering/admission/finalizers.ts';
 import { guestClaimPatch, validateGuestClaim } from './guest-claim.ts';
 
 export interface ClaimHookDeps {

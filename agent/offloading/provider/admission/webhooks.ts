@@ -26,7 +26,7 @@ import { offloadedPodCache, shadowPodCache } from '../model/caches.ts';
 import { createAdmissionGate } from '../quota/admission-gate.ts';
 import { usageOf, validateQuota } from '../quota/fits.ts';
 import { heldSpec, isLeftBehind, UsageTotals, withoutAmounts } from '../quota/usage-totals.ts';
-import { validateFinalizers } from './finalizers.ts';
+import { validateFinalizers } from '#agent/peering/admission/finalizers.ts';
 import { validateGuestPod } from './pod-sandbox.ts';
 import { creatorPatch, validateChange, validateCreator, validateOrigin } from './shadow-pod.ts';
 
