@@ -27,7 +27,9 @@ const ReviewSchema = z.looseObject({
     userInfo: z.looseObject({ username: z.string().optional(), groups: z.array(z.string()).optional() }),
     object: ObjectSchema.nullish(),
     oldObject: ObjectSchema.nullish(),
-    options: z.looseObject({ propagationPolicy: z.string().nullish(), orphanDependents: z.boolean().nullish() }).nullish(),
+    options: z
+      .looseObject({ propagationPolicy: z.string().nullish(), orphanDependents: z.boolean().nullish() })
+      .nullish(),
   }),
 });
 

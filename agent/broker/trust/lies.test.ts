@@ -15,7 +15,18 @@ import { countOf } from '#test/harness/cases.ts';
 import { RememberingCluster } from '#test/harness/remembering-cluster.ts';
 import { createDesiredState } from '../sync/apply-desired.ts';
 import { brokerCaches } from '../sync/watched-objects.ts';
-import { anyLie, base64, factsOf, honest, lockOfRome, manifestsFor, milan, nearTruths, rome, truth } from '../testing/lies.ts';
+import {
+  anyLie,
+  base64,
+  factsOf,
+  honest,
+  lockOfRome,
+  manifestsFor,
+  milan,
+  nearTruths,
+  rome,
+  truth,
+} from '../testing/lies.ts';
 import { createPeerTrust } from './peer-trust.ts';
 
 const signal = new AbortController().signal;

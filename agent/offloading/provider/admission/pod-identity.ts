@@ -26,7 +26,8 @@ export function* identityRefusals(pod: GuestPlacement, rules: GuestRules): Gener
       ];
   }
   for (const [v, { projected }] of (pod.volumes ?? []).entries()) {
-    for (const [s, source] of (projected?.sources ?? []).entries()) yield* ofSource(`volumes[${v}].projected.sources[${s}]`, source, rules);
+    for (const [s, source] of (projected?.sources ?? []).entries())
+      yield* ofSource(`volumes[${v}].projected.sources[${s}]`, source, rules);
   }
 }
 
@@ -34,7 +35,8 @@ type Source = NonNullable<NonNullable<NonNullable<GuestPlacement['volumes']>[num
 
 function* ofSource(at: string, source: Source, rules: GuestRules): Generator<Refusal> {
   const type = Object.keys(source).find((key) => source[key] != null && !sources.includes(key));
-  if (type !== undefined) yield [`${at}.${type}`, `is of a type that guests do not get; accepted are ${sources.join(', ')}`];
+  if (type !== undefined)
+    yield [`${at}.${type}`, `is of a type that guests do not get; accepted are ${sources.join(', ')}`];
   const audience = source.serviceAccountToken?.audience;
   if (audience && !matchesAny(rules.tokenAudiences, audience))
     yield [

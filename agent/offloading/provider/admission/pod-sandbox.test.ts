@@ -50,7 +50,9 @@ describe('volumes', () => {
 });
 
 describe('identity', () => {
-  const projected = (source: object) => ({ volumes: [{ name: 'v', projected: { sources: [{ secret: {} }, source] } }] });
+  const projected = (source: object) => ({
+    volumes: [{ name: 'v', projected: { sources: [{ secret: {} }, source] } }],
+  });
 
   test.each([
     ['serviceAccountName', { serviceAccountName: 'deployer' }],

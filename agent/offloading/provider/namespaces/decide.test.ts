@@ -15,7 +15,15 @@ class Provider {
   #uid = 0;
 
   observe(desired: Record<string, string>, deleting = false): Observed {
-    return { ...consumer, ofOtherMaps: 0, deleting, desired, rules: safeRules, namespaces: this.namespaces, bindings: this.bindings };
+    return {
+      ...consumer,
+      ofOtherMaps: 0,
+      deleting,
+      desired,
+      rules: safeRules,
+      namespaces: this.namespaces,
+      bindings: this.bindings,
+    };
   }
   put(namespace: Namespace): void {
     if (this.namespaces.has(namespace.metadata.name)) throw new Error('already exists');

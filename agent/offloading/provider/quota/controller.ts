@@ -51,9 +51,7 @@ export function createQuotaController({ cluster, clock, log }: PeeringDeps): Con
   const rulebook = createRulebook(caches);
 
   const quotaOf = (slice: ObjectRef): Quota | undefined =>
-    quotaCache
-      .list()
-      .find((quota) => quota.metadata.namespace === slice.namespace && sliceOf(quota) === slice.name);
+    quotaCache.list().find((quota) => quota.metadata.namespace === slice.namespace && sliceOf(quota) === slice.name);
 
   return createController(
     {
