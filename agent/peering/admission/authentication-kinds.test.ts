@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Review } from '#agent/admission/review.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
-import { validateReplica, validateTenant } from './authentication-kinds.ts';
+import { validateCount, validateReplica, validateTenant } from './authentication-kinds.ts';
 
 const copy = (labels: Record<string, string> = {}, annotations: Record<string, string> = {}): KubeObject => ({
   apiVersion: 'authentication.liqo.io/v1beta1',
@@ -64,6 +64,15 @@ describe('a consumer', () => {
     { what: 'uncordon itself', verdict: by('UPDATE', copy(), copy({}, { 'liqo.io/cordon': 'true' })) },
   ])('may not $what', ({ verdict }) => {
     expect(verdict).toMatchObject({ allowed: false });
+  });
+});
+
+test('a consumer has a hundred copies of a kind, and no more', () => {
+  expect(validateCount(copy(), 99).allowed).toBe(true);
+  expect(validateCount(copy(), 100)).toMatchObject({
+    allowed: false,
+    code: 'quota_exceeded',
+    message: 'there are 100 objects of kind ResourceSlice here: accepted of one consumer are 100',
   });
 });
 

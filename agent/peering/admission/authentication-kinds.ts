@@ -67,6 +67,18 @@ export function validateReplica({ operation, user, object, before, isOrphaning =
   );
 }
 
+/** Of each kind. A peering needs one NamespaceMap, one Renew and a slice for each virtual node; each costs the provider's controllers a look at all others. */
+const mostCopies = 100;
+
+/** `others`: how many objects of the kind there are in its tenant namespace. */
+export const validateCount = ({ kind }: Pick<KubeObject, 'kind'>, others: number): Verdict =>
+  others < mostCopies
+    ? allow
+    : deny(
+        'quota_exceeded',
+        `there are ${others} objects of kind ${kind} here: accepted of one consumer are ${mostCopies}`,
+      );
+
 function unchanged(before: Texts = {}, after: Texts, keys: readonly string[], where: string): Verdict | undefined {
   const key = keys.find((k) => before[k] !== after[k]);
   if (key === undefined) return undefined;

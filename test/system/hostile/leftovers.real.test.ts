@@ -4,14 +4,16 @@ import { createQuotaController } from '#agent/offloading/provider/quota/controll
 import type { PeeringDeps } from '#agent/peering/model/deps.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { clusterRoles, endpointSlices, namespaces } from '#shared/domain/core-kinds.ts';
-import type { KubeObject } from '#shared/domain/kube-object.ts';
+import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
+import { renews } from '#shared/schema/liqo/renew.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type ShadowEndpointSlice, shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
 import { acceptGuests } from '#test/harness/guest-policy.ts';
 import { deps, offloadingApi, startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
+import { made } from './attempt.ts';
 import { guest, identity, origin } from './hosted-consumers.ts';
 
 const tenant = 'liqo-tenant-cons';
@@ -78,6 +80,22 @@ test('has no more namespaces by three maps than by one', async () => {
   });
   expect(made).toHaveLength(4);
 }, 120_000);
+
+test.each([
+  { type: renews as ResourceType, spec: { consumerClusterID: 'cons', identityType: 'ControlPlane' } },
+  { type: resourceSlices as ResourceType, spec: { class: 'of-nobody', consumerClusterID: 'cons' } },
+])(
+  'has a hundred copies of kind $type.kind at most',
+  async ({ type, spec }) => {
+    const { length } = await admin.list(type, { namespace: tenant });
+    for (let i = length; i < 100; i += 1)
+      await controlPlane.create(type, { ...made(type, tenant, `many-${i}`, { spec }), metadata: copy(`many-${i}`) });
+    const one = { ...made(type, tenant, 'more', { spec }), metadata: copy('one-more') };
+    await expect(controlPlane.create(type, one)).rejects.toThrow(/accepted of one consumer are 100 \(quota_exceeded\)/);
+    for (let i = length; i < 100; i += 1) await controlPlane.delete(type, { namespace: tenant, name: `many-${i}` });
+  },
+  120_000,
+);
 
 test('has no Quota any more when its slice goes and leaves behind what it owns', async () => {
   const created = await admin.create<ResourceSlice>(resourceSlices, {
