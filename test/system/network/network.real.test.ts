@@ -6,6 +6,7 @@ import { endpointSlices, nodes, pods, services } from '#shared/domain/core-kinds
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { networkAnnotation, networkPort } from '#shared/domain/network-keys.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { countOf } from '#test/harness/cases.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { once } from '#test/harness/in-order.ts';
 import { type Netns, NetnsFixture, type Streamed } from '#test/harness/netns.ts';
@@ -230,7 +231,7 @@ test('a neighbour without credentials finds open what is for it, on nodes, pods 
   // Of the agent, asked from a pod beside it and from a peer: as the consumer, and as the provider.
   expect(told).toEqual(Array.from({ length: 3 }, () => ['8080', ['/healthz', '/readyz']]));
   expect(answered).toEqual([]);
-}, 600_000);
+}, countOf(3_600_000, 600_000));
 
 /** Rows of a finished `isthmus network test`, and its exit code. */
 async function networkTest(...more: readonly string[]) {
