@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { type Command, Help } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { facts, ScriptedAgent, send } from '#functions/local/scripted-agent.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
@@ -32,16 +33,43 @@ test('each command that is loaded alone is the one of the whole tree', async () 
   const whole = (await createProgram(io)).commands;
   expect(whole.length).toBeGreaterThan(35);
   for (const command of whole) {
-    const alone = (await createProgram(io, command.name())).commands;
-    expect(alone.map((one) => [one.name(), one.helpInformation()])).toEqual([
-      [command.name(), command.helpInformation()],
-    ]);
+    const alone = (await createProgram(io, [command.name()])).commands.find((one) => one.name() === command.name());
+    expect(alone?.helpInformation()).toBe(command.helpInformation());
   }
 });
 
-test('the version is told without loading any command', async () => {
+test('the help of the program says of each command what the command itself takes, without loading any', async () => {
   const io = capturedIo({});
-  expect((await createProgram(io, '--version')).commands).toEqual([]);
+  const whole = await createProgram(io);
+  const terms = (of: Command): readonly string[] => of.commands.map((one) => new Help().subcommandTerm(one));
+  const listed = await createProgram(io, []);
+  expect(terms(listed)).toEqual(
+    whole.commands.map((command) => command.name() + (command.alias() ? `|${command.alias()}` : '')),
+  );
+  expect(listed.helpInformation()).toBe(whole.helpInformation());
+  for (const term of terms(whole)) expect(listed.helpInformation()).toContain(`\n  ${term}`);
+});
+
+test.each([['--help'], ['help'], []])('`isthmus %s` prints the help of the program', async (...args) => {
+  const asked = await isthmus(args);
+  expect(asked.code).toBe(args.length === 0 ? 2 : 0);
+  expect(asked.out + asked.err).toContain('\n  peer [options] <consumer> <provider> ');
+});
+
+test('an alias, options before the name, and `help NAME` find their command', async () => {
+  for (const args of [
+    ['request', '--help'],
+    ['help', 'requests'],
+    ['--verbose', 'requests', '--help'],
+  ])
+    expect(await isthmus(args)).toMatchObject({ code: 0, out: expect.stringContaining('approve [options]') });
+});
+
+test('a misspelt command is refused with the name that is like it', async () => {
+  expect(await isthmus(['stauts'])).toMatchObject({ code: 2, err: expect.stringContaining('Did you mean status?') });
+});
+
+test('the version is told alone', async () => {
   const plain = await isthmus(['--version']);
   expect(plain).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), err: '' });
   expect(await isthmus(['-V', '--verbose'])).toEqual(plain);

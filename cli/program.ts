@@ -1,9 +1,10 @@
 /** The command tree, and what running it comes to: an exit code. */
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help } from 'commander';
 import { abortsWith } from '#shared/async/abort-scope.ts';
 import { codes } from '#shared/errors/codes.ts';
 import { showRequests } from './cluster/verbose.ts';
 import { settleKubeconfig } from './commands/kubeconfig-option.ts';
+import { commands, type Listed } from './commands.ts';
 import { explain } from './output/failure.ts';
 import type { CliIo } from './output/io.ts';
 import { version } from './output/version.ts';
@@ -27,59 +28,20 @@ const meaning: Readonly<Record<number, string>> = {
 /** Taken out of the arguments before the command sees them, wherever it stands. */
 const verboseFlag = '--verbose';
 
-/** In the order of the help. Each is loaded when it is asked for: a start spends most of its time on loading. */
-const commands: Readonly<Record<string, () => Promise<(io: CliIo) => Command>>> = {
-  broker: async () => (await import('./commands/broker.ts')).brokerCommand,
-  login: async () => (await import('./commands/login.ts')).loginCommand,
-  join: async () => (await import('./commands/join.ts')).joinCommand,
-  leave: async () => (await import('./commands/leave.ts')).leaveCommand,
-  label: async () => (await import('./commands/label.ts')).labelCommand,
-  'rotate-key': async () => (await import('./commands/rotate-key.ts')).rotateKeyCommand,
-  lock: async () => (await import('./commands/lock.ts')).lockCommand,
-  trust: async () => (await import('./commands/trust.ts')).trustCommand,
-  check: async () => (await import('./commands/check.ts')).checkCommand,
-  install: async () => (await import('./commands/install.ts')).installCommand,
-  uninstall: async () => (await import('./commands/uninstall.ts')).uninstallCommand,
-  peer: async () => (await import('./commands/peer.ts')).peerCommand,
-  unpeer: async () => (await import('./commands/peer.ts')).unpeerCommand,
-  network: async () => (await import('./commands/network.ts')).networkCommand,
-  generate: async () => (await import('./commands/generate.ts')).generateCommand,
-  delete: async () => (await import('./commands/generate.ts')).deleteCommand,
-  offload: async () => (await import('./commands/offload.ts')).offloadCommand,
-  unoffload: async () => (await import('./commands/offload.ts')).unoffloadCommand,
-  slice: async () => (await import('./commands/slice.ts')).sliceCommand,
-  volume: async () => (await import('./commands/volume.ts')).volumeCommand,
-  move: async () => (await import('./commands/move.ts')).moveCommand,
-  cordon: async () => (await import('./commands/cordon.ts')).cordonCommand,
-  uncordon: async () => (await import('./commands/cordon.ts')).uncordonCommand,
-  drain: async () => (await import('./commands/cordon.ts')).drainCommand,
-  status: async () => (await import('./commands/status.ts')).statusCommand,
-  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
-  'support-bundle': async () => (await import('./commands/support-bundle.ts')).supportBundleCommand,
-  get: async () => (await import('./commands/get.ts')).getCommand,
-  describe: async () => (await import('./commands/describe.ts')).describeCommand,
-  invite: async () => (await import('./commands/invite.ts')).inviteCommand,
-  redeem: async () => (await import('./commands/redeem.ts')).redeemCommand,
-  requests: async () => (await import('./commands/requests.ts')).requestsCommand,
-  directory: async () => (await import('./commands/directory.ts')).directoryCommand,
-  key: async () => (await import('./commands/key.ts')).keyCommand,
-  webhook: async () => (await import('./commands/webhook.ts')).webhookCommand,
-  'event-target': async () => (await import('./commands/event-target.ts')).eventTargetCommand,
-  member: async () => (await import('./commands/member.ts')).memberCommand,
-  tenant: async () => (await import('./commands/tenant.ts')).tenantCommand,
-  version: async () => (await import('./commands/version.ts')).versionCommand,
-  completion: async () => (await import('./commands/completion.ts')).completionCommand,
-};
+/** The command itself where it is `loaded`, else what the program's help says of it. */
+async function commandOf(name: string, { summary, alias, load }: Listed, loaded: boolean, io: CliIo): Promise<Command> {
+  const command = (loaded ? (await load())(io) : new Command(name)).description(summary);
+  return alias === undefined ? command : command.alias(alias);
+}
 
-/** The whole tree; `only`: with this command alone, of those that there are. */
-export async function createProgram(io: CliIo, only?: string): Promise<Command> {
-  const wanted = Object.entries(commands).filter(([name]) => only === undefined || name === only);
-  const loaded = await Promise.all(wanted.map(([, load]) => load()));
+/** The whole tree, with the help of the program; of commands that are not `loaded` there is nothing else. */
+export async function createProgram(io: CliIo, loaded = Object.keys(commands)): Promise<Command> {
+  const listed = Object.entries(commands).map(([name, of]) => commandOf(name, of, loaded.includes(name), io));
   const program = new Command('isthmus')
     .description(
       'Kubernetes clusters lend each other capacity: a provider cluster appears in a consumer cluster as one more node.',
     )
-    .version(version, versionFlags.join(', '), 'print the version of this program')
+    .version(version, '-V, --version', 'print the version of this program')
     .option(verboseFlag, 'with any command: show each request on stderr: method, address, status, time; no secrets')
     .helpCommand('help [command]', 'help about a command')
     .showHelpAfterError('(add --help for what is accepted)')
@@ -98,10 +60,17 @@ Without --kubeconfig, commands take KUBECONFIG, then ~/.kube/config, as kubectl 
 
 Exit codes: 0 done${exitCodes.map((exit) => `, ${exit} ${meaning[exit] ?? 'failed'}`).join('')}.`,
     );
-  for (const command of loaded) program.addCommand(command(io));
+  for (const command of await Promise.all(listed)) program.addCommand(command);
+  program.configureHelp({ subcommandTerm });
   program.hook('preAction', (_program, command) => settleKubeconfig(io, command));
   settle(program, io);
   return program;
+}
+
+const usual = new Help();
+function subcommandTerm(command: Command): string {
+  const { usage } = commands[command.name()] ?? {};
+  return usage === undefined ? usual.subcommandTerm(command) : `${command.name()} ${usage}`;
 }
 
 /** Sub-commands do not inherit these. */
@@ -116,10 +85,13 @@ function settle(command: Command, io: CliIo): void {
   for (const child of command.commands) settle(child, io);
 }
 
-const versionFlags = ['-V', '--version'];
-/** Completion scripts are made of all commands, the version of none. */
-const needsAlone = (name: string): boolean =>
-  versionFlags.includes(name) || (Object.hasOwn(commands, name) && name !== 'completion');
+/** Completion scripts are made of all commands; a help, a version or a misspelt name needs none. */
+function neededBy(args: readonly string[]): readonly string[] {
+  const [first, second] = args.filter((arg) => !arg.startsWith('-'));
+  const asked = first === 'help' ? second : first;
+  if (asked === 'completion') return Object.keys(commands);
+  return Object.entries(commands).flatMap(([name, { alias }]) => (asked === name || asked === alias ? [name] : []));
+}
 
 /** `args` without node and script. Never throws, never exits. */
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
@@ -129,8 +101,7 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
     const end = args.includes('--') ? args.indexOf('--') : args.length;
     const own = args.filter((arg, at) => arg !== verboseFlag || at > end);
     if (own.length < args.length) showRequests(running);
-    const [name = ''] = own;
-    const program = await createProgram(running, needsAlone(name) ? name : undefined);
+    const program = await createProgram(running, neededBy(own));
     await program.parseAsync(own, { from: 'user' });
     return 0;
   } catch (error) {

@@ -27,6 +27,7 @@ export async function run({ root, runs = 20, log }: BenchOptions): Promise<Bench
     const samples = times(node24, program, 'version', '--client');
     const phases = {
       'Node 24': median(samples),
+      'Node 24, --help': median(times(node24, program, '--help')),
       'this Node': median(times(process.execPath, program, 'version', '--client')),
       'Node 24 alone': median(times(node24, '--eval', '0')),
     };

@@ -27,7 +27,6 @@ interface ServeOptions {
 
 export const brokerCommand = (io: CliIo): Command =>
   new Command('broker')
-    .description('run a broker')
     .addCommand(serveCommand(io))
     .addCommand(backupCommand(io))
     .addCommand(restoreCommand(io))

@@ -18,14 +18,7 @@ interface Flags extends CheckFlags {
 }
 
 export const checkCommand = (io: CliIo): Command =>
-  checkOptions(
-    rangeOptions(
-      new Command('check')
-        .description('say what installing the agent in a cluster would meet, and change nothing')
-        .addOption(kubeconfigOption())
-        .addOption(contextOption()),
-    ),
-  )
+  checkOptions(rangeOptions(new Command('check').addOption(kubeconfigOption()).addOption(contextOption())))
     .addOption(reportOption())
     .addHelpText(
       'after',

@@ -7,7 +7,6 @@ const shells = Object.keys(completionScripts) as readonly Shell[];
 
 export const completionCommand = (io: CliIo): Command =>
   new Command('completion')
-    .description('print a completion script for bash, zsh, fish or PowerShell')
     .addArgument(new Argument('<shell>', 'your shell').choices(shells))
     .addHelpText(
       'after',

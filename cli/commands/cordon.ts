@@ -66,7 +66,6 @@ async function annotate(
 
 export const cordonCommand = (io: CliIo): Command =>
   new Command('cordon')
-    .description('at a provider: take no new pods of a consumer; what runs stays')
     .addCommand(
       onTenant('no new pods, slices or larger grants for one consumer').action(async (name: string, target: Target) => {
         const [, { spec }] = await setCondition(io, name, target, 'Cordoned');
@@ -82,7 +81,6 @@ export const cordonCommand = (io: CliIo): Command =>
 
 export const uncordonCommand = (io: CliIo): Command =>
   new Command('uncordon')
-    .description('at a provider: end a cordon or a drain')
     .addCommand(
       onTenant('let one consumer in again').action(async (name: string, target: Target) => {
         const [, { spec }] = await setCondition(io, name, target, 'Active');
@@ -108,7 +106,6 @@ const forceOption = (): Option =>
 
 export const drainCommand = (io: CliIo): Command =>
   new Command('drain')
-    .description('at a provider: take back what a consumer was granted, and wait until its pods are gone')
     .addCommand(
       onTenant('take everything back from one consumer: rights, slices, namespaces')
         .addOption(timeoutOption('5m'))

@@ -15,11 +15,7 @@ import {
 } from './options.ts';
 
 export const directoryCommand = (io: CliIo): Command =>
-  new Command('directory')
-    .description('see what clusters other tenants offer, and offer yours')
-    .addCommand(listCommand(io))
-    .addCommand(publishCommand(io))
-    .addCommand(unpublishCommand(io));
+  new Command('directory').addCommand(listCommand(io)).addCommand(publishCommand(io)).addCommand(unpublishCommand(io));
 
 interface ListOptions {
   readonly output: Format;

@@ -26,7 +26,6 @@ const exitText = exitCodes.map(({ area, exit }) => `${exit} ${area}`).join(', ')
 
 export const doctorCommand = (io: CliIo): Command =>
   new Command('doctor')
-    .description('what is wrong with a cluster or a peering: one cause, what shows it, and what to do')
     .argument('[consumer]', 'cluster that has the node', clusterName)
     .argument('[provider]', 'cluster that runs the pods', clusterName)
     .option('--kubeconfig <file>', 'kubeconfig of the consumer, or of the only cluster (default: as kubectl finds it)')

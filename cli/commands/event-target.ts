@@ -7,10 +7,7 @@ import { collect } from './options.ts';
 import { type Receiver, receiverCommands } from './receiver.ts';
 
 export function eventTargetCommand(io: CliIo): Command {
-  const command = new Command('event-target')
-    .description('have events put into your own EventBridge bus or SQS queue; see docs/events.md')
-    .addCommand(createCommand(io))
-    .addCommand(policiesCommand(io));
+  const command = new Command('event-target').addCommand(createCommand(io)).addCommand(policiesCommand(io));
   for (const one of receiverCommands(io, targets)) command.addCommand(one);
   return command;
 }

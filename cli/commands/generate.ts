@@ -14,10 +14,7 @@ function port(text: string): number {
 }
 
 export const generateCommand = (io: CliIo): Command =>
-  new Command('generate')
-    .description('write manifests and credentials for others to use')
-    .addCommand(peeringCommand(io))
-    .addCommand(peeringUserCommand(io));
+  new Command('generate').addCommand(peeringCommand(io)).addCommand(peeringUserCommand(io));
 
 const peeringCommand = (io: CliIo): Command =>
   resourceOptions(
@@ -107,7 +104,7 @@ Example:
     });
 
 export const deleteCommand = (io: CliIo): Command =>
-  new Command('delete').description('take back what was generated').addCommand(
+  new Command('delete').addCommand(
     new Command('peering-user')
       .description('take the rights of a peering user back, at once')
       .argument('<consumer>', 'cluster ID of the consumer', clusterName)

@@ -26,7 +26,6 @@ interface PeeringsOptions extends Listed {
 
 export const getCommand = (io: CliIo): Command =>
   new Command('get')
-    .description('list clusters, peerings, events or audit records')
     .addCommand(clustersCommand(io))
     .addCommand(peeringsCommand(io))
     .addCommand(eventsCommand(io))

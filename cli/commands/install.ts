@@ -26,9 +26,7 @@ type Asked = Omit<InstallOptions, 'clusterId'> & {
 
 export const installCommand = (io: CliIo): Command =>
   installOptions(
-    new Command('install')
-      .description('install or update the agent in a cluster that peers without a broker')
-      .option('--cluster-id <id>', 'name of the cluster, by which peers know it', clusterName),
+    new Command('install').option('--cluster-id <id>', 'name of the cluster, by which peers know it', clusterName),
   )
     .addOption(
       new Option(

@@ -19,11 +19,7 @@ import {
 } from './options.ts';
 
 export const inviteCommand = (io: CliIo): Command =>
-  new Command('invite')
-    .description('let other tenants use a cluster of yours: make, list and revoke invitations')
-    .addCommand(createCommand(io))
-    .addCommand(listCommand(io))
-    .addCommand(revokeCommand(io));
+  new Command('invite').addCommand(createCommand(io)).addCommand(listCommand(io)).addCommand(revokeCommand(io));
 
 interface CreateOptions extends ResourceOptions {
   readonly class: string[];

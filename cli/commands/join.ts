@@ -22,11 +22,7 @@ import { installOptions } from './install-options.ts';
 import { clusterName, timeoutMsOf } from './options.ts';
 
 export const joinCommand = (io: CliIo): Command =>
-  installOptions(
-    new Command('join')
-      .description('install or update the agent in a cluster and connect it to the broker')
-      .argument('<name>', 'name of the cluster, by which peers know it', clusterName),
-  )
+  installOptions(new Command('join').argument('<name>', 'name of the cluster, by which peers know it', clusterName))
     .addHelpText(
       'after',
       `

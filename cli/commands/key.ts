@@ -19,7 +19,6 @@ type Scope = NonNullable<Parameters<BrokerApi['createKey']>[0]['body']['scopes']
 
 export const keyCommand = (io: CliIo): Command =>
   new Command('key')
-    .description('make, list, rotate and revoke API keys')
     .addCommand(createCommand(io))
     .addCommand(listCommand(io))
     .addCommand(rotateCommand(io))

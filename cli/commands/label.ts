@@ -18,10 +18,7 @@ function labelChange(text: string, before: readonly Change[] = []): readonly Cha
 }
 
 export const labelCommand = (io: CliIo): Command =>
-  new Command('label')
-    .description('label what you have, to find it in lists')
-    .addCommand(clusterCommand(io))
-    .addCommand(peeringCommand(io));
+  new Command('label').addCommand(clusterCommand(io)).addCommand(peeringCommand(io));
 
 interface Labelled {
   readonly labels: Readonly<Record<string, string>>;

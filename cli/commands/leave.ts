@@ -26,7 +26,6 @@ interface LeaveOptions {
 
 export const leaveCommand = (io: CliIo): Command =>
   new Command('leave')
-    .description('take a cluster out: forget it at the broker and remove its agent')
     .argument('<name>', 'name of the cluster', clusterName)
     .option('--kubeconfig <file>', 'kubeconfig of the cluster; without it the agent stays, cut off')
     .addOption(contextOption())

@@ -17,9 +17,6 @@ interface Target {
 
 export const lockCommand = (io: CliIo): Command =>
   new Command('lock')
-    .description(
-      'say whose clusters a cluster trusts, without the word of the broker: show, sign, trust, distrust, rotate',
-    )
     .addCommand(showCommand(io))
     .addCommand(signCommand(io))
     .addCommand(trustCommand(io))

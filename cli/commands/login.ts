@@ -21,7 +21,6 @@ interface LoginOptions {
 
 export const loginCommand = (io: CliIo): Command =>
   new Command('login')
-    .description('log in to a broker; `isthmus broker serve` prints the line to paste')
     .argument('<url>', 'URL of the broker, https://HOST:PORT')
     .option('--key <key>', 'API key or operator key; - reads it from standard input')
     .option('--issuer <url>', 'instead of a key: identity provider that the tenant has registered (device flow)')

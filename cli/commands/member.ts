@@ -14,7 +14,6 @@ const named = ({ email, issuer, subject }: Member): string => email ?? `${subjec
 
 export const memberCommand = (io: CliIo): Command =>
   new Command('member')
-    .description('add, list, change and remove members of the tenant')
     .addCommand(addCommand(io))
     .addCommand(listCommand(io))
     .addCommand(setRoleCommand(io))

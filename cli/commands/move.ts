@@ -44,7 +44,7 @@ type Action = (typeof actions)[number];
 const over: ReadonlySet<MovePhase> = new Set(['Refused', 'Confirmed', 'Undone', 'Aborted']);
 
 export const moveCommand = (io: CliIo): Command =>
-  new Command('move').description('move what stands in one cluster to another').addCommand(
+  new Command('move').addCommand(
     new Command('volume')
       .description('move the volume of a claim to another cluster, with a way back')
       .argument('<claim>', 'name of the PersistentVolumeClaim')

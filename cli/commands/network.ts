@@ -35,7 +35,7 @@ function addressAndPort(text: string): { readonly ip: string; readonly port: num
 }
 
 export const networkCommand = (io: CliIo): Command =>
-  new Command('network').description('look at the network between two clusters').addCommand(
+  new Command('network').addCommand(
     new Command('test')
       .description('call every node and pod network of each cluster from the other, and name the hop that fails')
       .argument('<consumer>', 'cluster that has the node', clusterName)

@@ -37,7 +37,7 @@ interface OffloadOptions {
 }
 
 export const offloadCommand = (io: CliIo): Command =>
-  new Command('offload').description('let pods run at providers').addCommand(
+  new Command('offload').addCommand(
     new Command('namespace')
       .alias('ns')
       .description('let the pods of a namespace run at the providers of its cluster')
@@ -266,7 +266,7 @@ const failures = (object: NamespaceOffloading | undefined): string[] =>
   );
 
 export const unoffloadCommand = (io: CliIo): Command =>
-  new Command('unoffload').description('end the offloading of pods').addCommand(
+  new Command('unoffload').addCommand(
     new Command('namespace')
       .alias('ns')
       .description('remove a namespace from the providers; its pods there end')

@@ -62,7 +62,6 @@ Examples:
 
 const peerTerms = (): Command =>
   new Command('peer')
-    .description('let CONSUMER use capacity of PROVIDER as one more node')
     .argument('<consumer>', 'cluster that gets the node', clusterName)
     .argument('<provider>', 'cluster that runs the pods', clusterName)
     .option('--cpu <quantity>', 'CPU to ask for, for example 2 or 500m', quantity)
@@ -183,7 +182,6 @@ function failed(peering: Peering): AppError {
 
 export const unpeerCommand = (io: CliIo): Command =>
   new Command('unpeer')
-    .description('end a peering and remove everything of it on both sides')
     .argument('<consumer>', 'cluster that has the node', clusterName)
     .argument('<provider>', 'cluster that runs the pods', clusterName)
     .option('--wait', 'wait until nothing is left, showing what happens')

@@ -29,7 +29,6 @@ interface RedeemOptions extends ResourceOptions {
 
 export const redeemCommand = (io: CliIo): Command =>
   resourceOptions(new Command('redeem'), 'to ask for')
-    .description('use an invitation of another tenant: its cluster becomes a node of yours')
     .argument('<code>', 'the code, isi_…; - reads it from standard input')
     .argument('<consumer>', 'your cluster that gets the node', clusterName)
     .option('--class <name>', 'resource class; default: the first of the invitation')

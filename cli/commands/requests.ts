@@ -18,8 +18,6 @@ import { ruleCommand } from './requests-rule.ts';
 
 export const requestsCommand = (io: CliIo): Command =>
   new Command('requests')
-    .alias('request')
-    .description('ask other tenants for published clusters, and answer requests for yours')
     .addCommand(listCommand(io))
     .addCommand(decisionCommand(io, 'approve'))
     .addCommand(decisionCommand(io, 'reject'))

@@ -19,7 +19,6 @@ interface Options {
 
 export const rotateKeyCommand = (io: CliIo): Command =>
   new Command('rotate-key')
-    .description('give a cluster a new key pair; peerings and pods go on')
     .addOption(changingKubeconfigOption())
     .addOption(contextOption())
     .addHelpText(

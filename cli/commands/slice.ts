@@ -36,7 +36,6 @@ interface CreateOptions extends ResourceOptions {
 
 export const sliceCommand = (io: CliIo): Command =>
   new Command('slice')
-    .description('capacity that this cluster asked others for, and that others have here')
     .addCommand(
       resourceOptions(
         new Command('create')

@@ -6,9 +6,6 @@ import { contextOption, kubeconfigOption } from './kubeconfig-option.ts';
 
 export const statusCommand = (io: CliIo): Command =>
   new Command('status')
-    .description(
-      'how a cluster and its peerings are, with its kubeconfig alone; logged in, with both ends of each peering',
-    )
     .argument('[peer]', 'only this peer')
     .addOption(kubeconfigOption())
     .addOption(contextOption())

@@ -29,7 +29,6 @@ interface Options {
 
 export const supportBundleCommand = (io: CliIo): Command =>
   new Command('support-bundle')
-    .description('write one redacted archive: objects of ours, events, logs, status, what doctor finds')
     .addOption(kubeconfigOption())
     .addOption(contextOption())
     .option('--peer-kubeconfig <file>', 'kubeconfig of the other end, which goes into the same archive')

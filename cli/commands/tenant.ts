@@ -16,7 +16,6 @@ import { operatorCommands } from './tenant-operator.ts';
 
 export function tenantCommand(io: CliIo): Command {
   const command = new Command('tenant')
-    .description('show, rename, export and delete the tenant, and its identity providers')
     .addCommand(showCommand(io))
     .addCommand(renameCommand(io))
     .addCommand(issuerCommand(io))

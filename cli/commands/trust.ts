@@ -26,7 +26,6 @@ function fingerprint(text: string): string {
 
 export const trustCommand = (io: CliIo): Command =>
   new Command('trust')
-    .description('agree inside a cluster to the key of a peer, to its account, to a peering with it')
     .argument('<peer>', 'name of the other cluster', clusterName)
     .addOption(changingKubeconfigOption())
     .addOption(contextOption())

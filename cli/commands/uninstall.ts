@@ -23,7 +23,6 @@ export interface UninstallOptions {
 
 export const uninstallCommand = (io: CliIo): Command =>
   new Command('uninstall')
-    .description('remove the agent from a cluster that peers without a broker')
     .addOption(changingKubeconfigOption())
     .addOption(contextOption())
     .option('--purge', 'also remove the tenant namespaces and the custom resource definitions')

@@ -9,7 +9,6 @@ const patienceMs = 3_000;
 
 export const versionCommand = (io: CliIo): Command =>
   new Command('version')
-    .description('print the versions of this program and of the broker it is logged in to')
     .option('--client', 'this program only; makes no request')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'yaml']).default('text'))
     .action(async ({ client, output }: { client?: boolean; output: 'text' | 'json' | 'yaml' }) => {

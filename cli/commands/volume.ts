@@ -26,7 +26,6 @@ interface AdoptOptions extends Target {
 
 export const volumeCommand = (io: CliIo): Command =>
   new Command('volume')
-    .description('data of consumers that this provider keeps after their claims ended')
     .addCommand(
       new Command('list')
         .alias('ls')

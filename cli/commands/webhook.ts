@@ -7,10 +7,7 @@ import { collect, lifetime } from './options.ts';
 import { type Receiver, receiverCommands } from './receiver.ts';
 
 export function webhookCommand(io: CliIo): Command {
-  const command = new Command('webhook')
-    .description('have events posted to a URL, signed; see docs/events.md')
-    .addCommand(createCommand(io))
-    .addCommand(rotateCommand(io));
+  const command = new Command('webhook').addCommand(createCommand(io)).addCommand(rotateCommand(io));
   for (const one of receiverCommands(io, webhooks)) command.addCommand(one);
   return command;
 }
