@@ -27,6 +27,8 @@ const ranges = { nodes: 2, podCidr: '10.50.0.0/16', serviceCidr: '10.150.0.0/16'
 const view = (ip: string): string => ip.replace(/^10\.50\./, '10.51.');
 const namespace = 'crossing';
 const port = 9000;
+/** Of a walk over the ports of all addresses. */
+const walkMs = countOf(3_600_000, 600_000);
 const pass = { withinMs: 30_000, everyMs: 50 } as const;
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 180_000 });
 
@@ -231,7 +233,7 @@ test('a neighbour without credentials finds open what is for it, on nodes, pods 
   // Of the agent, asked from a pod beside it and from a peer: as the consumer, and as the provider.
   expect(told).toEqual(Array.from({ length: 3 }, () => ['8080', ['/healthz', '/readyz']]));
   expect(answered).toEqual([]);
-}, countOf(3_600_000, 600_000));
+}, walkMs);
 
 /** Rows of a finished `isthmus network test`, and its exit code. */
 async function networkTest(...more: readonly string[]) {

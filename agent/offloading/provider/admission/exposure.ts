@@ -32,7 +32,7 @@ const GuestIngress = z.looseObject({
 });
 
 /** Of Kubernetes: the controller for tokens fills Secrets of it. */
-export const accountToken = 'kubernetes.io/service-account-token';
+const accountToken = 'kubernetes.io/service-account-token';
 
 const refuse = (message: string): Verdict => deny('sandbox_refused', message);
 

@@ -13,7 +13,7 @@ const plainAccount = 'default';
 /** Not `podCertificate`: a signer of the provider would vouch for the guest. */
 const sources: readonly string[] = ['clusterTrustBundle', 'configMap', 'downwardAPI', 'secret', 'serviceAccountToken'];
 
-export const isAcceptedAccount = (name: string, { serviceAccounts }: Pick<GuestRules, 'serviceAccounts'>): boolean =>
+const isAcceptedAccount = (name: string, { serviceAccounts }: Pick<GuestRules, 'serviceAccounts'>): boolean =>
   name === plainAccount || matchesAny(serviceAccounts, name);
 
 export function* identityRefusals(pod: GuestPlacement, rules: GuestRules): Generator<Refusal> {
