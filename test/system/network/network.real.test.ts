@@ -224,16 +224,20 @@ async function getsAnswer({ name, pid }: Netns, url: string): Promise<void> {
   );
 }
 
-test('a neighbour without credentials finds open what is for it, on nodes, pods and Services, and is told no more than that they are well', async () => {
-  await abroad();
-  const gateway = podPlace(netnsWorld, await eventually('an active gateway', () => activeGateway('rome'), pass));
-  const ground = { stage, clusters: netnsWorld, nodes: nodePlaces, pods: podPlaces, gateway, view, served: port };
-  const { strays, missing, told, answered } = await visit(ground);
-  expect({ strays, missing }).toEqual({ strays: [], missing: [] });
-  // Of the agent, asked from a pod beside it and from a peer: as the consumer, and as the provider.
-  expect(told).toEqual(Array.from({ length: 3 }, () => ['8080', ['/healthz', '/readyz']]));
-  expect(answered).toEqual([]);
-}, walkMs);
+test(
+  'a neighbour without credentials finds open what is for it, on nodes, pods and Services, and is told no more than that they are well',
+  async () => {
+    await abroad();
+    const gateway = podPlace(netnsWorld, await eventually('an active gateway', () => activeGateway('rome'), pass));
+    const ground = { stage, clusters: netnsWorld, nodes: nodePlaces, pods: podPlaces, gateway, view, served: port };
+    const { strays, missing, told, answered } = await visit(ground);
+    expect({ strays, missing }).toEqual({ strays: [], missing: [] });
+    // Of the agent, asked from a pod beside it and from a peer: as the consumer, and as the provider.
+    expect(told).toEqual(Array.from({ length: 3 }, () => ['8080', ['/healthz', '/readyz']]));
+    expect(answered).toEqual([]);
+  },
+  walkMs,
+);
 
 /** Rows of a finished `isthmus network test`, and its exit code. */
 async function networkTest(...more: readonly string[]) {
