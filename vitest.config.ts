@@ -53,7 +53,7 @@ export default defineConfig({
           name: 'fast',
           maxWorkers: Math.max(2, availableParallelism() - 1),
           chaiConfig,
-          setupFiles,
+          setupFiles: [...setupFiles, 'test/harness/fail-on-leftovers.ts'],
           include: rooms.map((room) => `${room}/**/*.test.ts`),
           exclude: ['**/*.real.test.ts', long, '**/node_modules/**'],
           // Nothing here mocks a module: what one file has loaded, the next one in its worker need not load again.

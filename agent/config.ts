@@ -45,7 +45,6 @@ const Env = z.object({
   /** Default: at every address. */
   ISTHMUS_HEALTH_HOST: z.string().min(1).optional(),
   /** `true`: pods of consumers here reach endpoints at third clusters only through the consumer. */
-  ISTHMUS_DENY_DIRECT_CONNECTIONS: z.enum(['true', 'false']).default('false'),
   /** `false`: claims get no volumes from us. */
   ISTHMUS_STORAGE: z.enum(['true', 'false']).default('true'),
   ISTHMUS_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
@@ -66,7 +65,6 @@ export interface AgentConfig {
   readonly credentials: CredentialSetting;
   /** 0: never. */
   readonly nodeFailureSeconds: number;
-  readonly denyDirectConnections: boolean;
   readonly storage: boolean;
   readonly kubeletPortBase: number;
   readonly webhookPort: number;
@@ -112,7 +110,6 @@ export function loadAgentConfig(env: Readonly<Record<string, string | undefined>
     certificateLifetimeSeconds: e.ISTHMUS_CERTIFICATE_SECONDS,
     credentials: e[credentialVariable],
     nodeFailureSeconds: e.ISTHMUS_NODE_FAILURE_SECONDS,
-    denyDirectConnections: e.ISTHMUS_DENY_DIRECT_CONNECTIONS === 'true',
     storage: e.ISTHMUS_STORAGE === 'true',
     kubeletPortBase: e.ISTHMUS_KUBELET_PORT_BASE,
     webhookPort: e.ISTHMUS_WEBHOOK_PORT,

@@ -215,7 +215,6 @@ async function lead(
     ...createOffloadingControllers({
       ...common,
       nodeFailureMs: config.nodeFailureSeconds * 1_000,
-      denyDirectConnections: config.denyDirectConnections,
     }),
     ...createNetworkControllers({ ...common, systemNamespace }),
     createServedNodeController({ cluster, clock: systemClock, log, servedNode }),

@@ -2,11 +2,13 @@
 import { isAllowed } from '#kube/http/access-review.ts';
 import type { Cache, KubeApi } from '#kube/model/types.ts';
 import { namespaces, nodes } from '#shared/domain/core-kinds.ts';
-import type { KubeObject, Namespace, Pod } from '#shared/domain/kube-object.ts';
+import type { KubeObject, Namespace, Pod, ResourceType } from '#shared/domain/kube-object.ts';
 import { systemNamespace as defaultNamespace, label, namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
+import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import { renews } from '#shared/schema/liqo/renew.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type Tenant, tenants } from '#shared/schema/liqo/tenant.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
@@ -86,7 +88,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     ],
     ['/mutate/virtualnodes', on<VirtualNode>((review, signal) => mutateVirtualNode(review, signal))],
     ['/validate/namespace-offloading', on<NamespaceOffloading>((review, signal) => validateOffloading(review, signal))],
-    ['/validate/replicas', asPeer((review) => (control.isConsumer(review) ? control.validateReplica(review) : allow))],
+    ['/validate/replicas', asPeer((review, signal) => validateCopy(review, signal))],
     ['/validate/resourceslices', asPeer((review, signal) => validateSlice(review as Review<ResourceSlice>, signal))],
     ['/validate/tenants', on<Tenant>((review, signal) => validateTenant(review, signal))],
     ['/validate/virtualnodes', on<VirtualNode>((review, signal) => validateVirtualNode(review, signal))],
@@ -116,11 +118,25 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     });
   }
 
+  async function validateCopy(review: Review, signal: AbortSignal): Promise<Verdict> {
+    if (!control.isConsumer(review)) return allow;
+    const verdict = control.validateReplica(review);
+    const { object, before, namespace } = review;
+    const type = [namespaceMaps, renews].find(({ kind }) => kind === object?.kind) as ResourceType | undefined;
+    if (!verdict.allowed || before || !object || type === undefined) return verdict;
+    return control.validateCount(object, (await api.list(type, { namespace }, signal)).length);
+  }
+
   async function validateSlice(review: Review<ResourceSlice>, signal: AbortSignal): Promise<Verdict> {
-    const verdict = control.isConsumer(review) ? control.validateReplica(review) : allow;
+    const isConsumer = control.isConsumer(review);
+    const verdict = isConsumer ? control.validateReplica(review) : allow;
     const { object, before, namespace } = review;
     if (!verdict.allowed || before || !object) return verdict;
-    const named = control.validateSlice(object, namespace, await api.list(resourceSlices, {}, signal));
+    const others = await api.list(resourceSlices, {}, signal);
+    const here = others.filter(({ metadata }) => metadata.namespace === namespace);
+    const count = isConsumer ? control.validateCount(object, here.length) : allow;
+    if (!count.allowed) return count;
+    const named = control.validateSlice(object, namespace, others);
     return named.allowed ? control.validateWish(object, known.policies.list()) : named;
   }
 

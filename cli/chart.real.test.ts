@@ -10,8 +10,11 @@ import {
   customResourceDefinitions,
   deployments,
   mutatingWebhookConfigurations,
+  namespaces,
+  persistentVolumeClaims,
   pods,
   services,
+  storageClasses,
 } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
 import { admission } from '#shared/domain/liqo-keys.ts';
@@ -177,6 +180,13 @@ const definitions = async (): Promise<string[]> =>
     ({ metadata }) => `CustomResourceDefinition <none> ${metadata.name}`,
   );
 
+/** The namespace of real claims, which Helm never deletes, and what Kubernetes puts into it. */
+const ofStorage = async (): Promise<string[]> =>
+  (await kube.get(namespaces, { name: 'liqo-storage' })) === undefined
+    ? []
+    : ['Namespace <none> liqo-storage', ...(await everything()).filter((one) => one.includes(' liqo-storage '))];
+const ofVolume = { namespace: 'liqo-storage', name: 'of-a-volume' };
+
 const definitionsApplied = `${allKinds.length} CustomResourceDefinitions are those of this chart\n`;
 const changed = { name: 'peeringpolicies.isthmus.dev' };
 const versions = async () => (await kube.get(customResourceDefinitions, changed))?.spec.versions;
@@ -199,7 +209,8 @@ describe('a release of the chart', () => {
       expect.stringContaining('has been uninstalled due to atomic being set'),
       expect.stringContaining(definitionsApplied),
     ]);
-    const isAsBefore = async () => (await everything()).join() === [...before, ...(await definitions())].sort().join();
+    const left = [...before, ...(await definitions()), ...(await ofStorage())].sort().join();
+    const isAsBefore = async () => (await everything()).join() === left;
     await eventually('nothing else to be left', isAsBefore, { withinMs: 60_000, everyMs: 1_000 });
   }, 180_000);
 
@@ -316,13 +327,33 @@ describe('a release of the chart', () => {
     expect(await image()).toBe('isthmus.test/agent:3');
   }, 120_000);
 
-  test('is uninstalled after `isthmus uninstall`, and with --purge nothing is left', async () => {
+  test('keeps the claims that have the data of volumes of this cluster when its storage is turned off', async () => {
+    await kube.create(persistentVolumeClaims, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: ofVolume,
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+    });
+    const file = await values({ image: 'isthmus.test/agent:3', storage: { enabled: false } });
+    const { code, stderr } = await played('upgrade', release, chart, '--values', file);
+    expect(code, stderr).toBe(0);
+    expect(await kube.get(storageClasses, { name: 'liqo' })).toBeUndefined();
+    const claim = await kube.get(persistentVolumeClaims, ofVolume);
+    expect(claim && 'deletionTimestamp' in claim.metadata).toBe(false);
+  }, 120_000);
+
+  test('is uninstalled after `isthmus uninstall`, with these claims and nothing else left, and with --purge nothing without them', async () => {
     const target = ['--kubeconfig', server.kubeconfigPath];
     const taken = await isthmus(['uninstall', ...target]);
     expect(taken.code, taken.err).toBe(0);
     const { code, stderr, said } = await uninstall();
     expect([code, said], stderr).toEqual([0, '']);
-    expect(await everything()).toEqual([...before, ...(await definitions())].sort());
+    const claim = await kube.get(persistentVolumeClaims, ofVolume);
+    expect(claim && 'deletionTimestamp' in claim.metadata).toBe(false);
+    await kube.delete(persistentVolumeClaims, ofVolume);
+    const isGone = async () => (await kube.get(persistentVolumeClaims, ofVolume)) === undefined;
+    await eventually('the claim to be gone', isGone, { withinMs: 60_000 });
+    expect(await everything()).toEqual([...before, ...(await definitions()), ...(await ofStorage())].sort());
     const purged = await isthmus(['uninstall', '--purge', ...target]);
     expect(purged.code, purged.err).toBe(0);
     // Discovery goes on naming kinds for a moment after their definitions are gone.

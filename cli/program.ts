@@ -35,7 +35,7 @@ async function commandOf(name: string, { summary, alias, load }: Listed, loaded:
 }
 
 /** The whole tree, with the help of the program; of commands that are not `loaded` there is nothing else. */
-export async function createProgram(io: CliIo, loaded = Object.keys(commands)): Promise<Command> {
+export async function createProgram(io: CliIo, loaded: readonly string[] = Object.keys(commands)): Promise<Command> {
   const listed = Object.entries(commands).map(([name, of]) => commandOf(name, of, loaded.includes(name), io));
   const program = new Command('isthmus')
     .description(

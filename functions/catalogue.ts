@@ -73,9 +73,10 @@ const onEvent = (name: string, pattern: keyof typeof patterns): CloudFunction =>
 export const catalogueOf = (rows: typeof httpFunctions): readonly CloudFunction[] => [
   ...rows.map(httpEntry),
   entry('functions/api/no-route.ts', { kind: 'no-route' }, [], { timeoutSeconds: 5 }),
-  entry('functions/channel/connect.ts', { kind: 'socket', route: '$connect' }, readsAndWrites),
-  entry('functions/channel/message.ts', { kind: 'socket', route: '$default' }, readsAndWrites),
-  entry('functions/channel/disconnect.ts', { kind: 'socket', route: '$disconnect' }, readsAndWrites),
+  // Peerings of an agent that is gone, or back from silence, are looked at, which may move them on.
+  entry('functions/channel/connect.ts', { kind: 'socket', route: '$connect' }, coordinates),
+  entry('functions/channel/message.ts', { kind: 'socket', route: '$default' }, coordinates),
+  entry('functions/channel/disconnect.ts', { kind: 'socket', route: '$disconnect' }, coordinates),
   entry(`${events}/dispatch.ts`, { kind: 'stream', filter: outboxInsertions }, ['stream:read', 'bus:publish'], {
     timeoutSeconds: 60,
   }),

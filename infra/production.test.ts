@@ -4,13 +4,13 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { cloudFunctions } from '#functions/catalogue.ts';
 import { isAsynchronous } from './constructs/access.ts';
 import { wildcardExcuse } from './rules/excuses.ts';
-import { type Resource, type SynthesisedStage, synthesiseOne } from './testing/synthesised.ts';
+import { type Resource, type SynthesisedStage, synthesise } from './testing/synthesised.ts';
 import { everything, ofType, properties, stack } from './testing/templates.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 let production: SynthesisedStage;
 beforeAll(() => {
-  production = synthesiseOne('production');
+  production = synthesise().production ?? expect.fail('no stage production');
 }, 120_000);
 
 describe('asynchronous work', () => {

@@ -251,6 +251,18 @@ export const validating: readonly Entry[] = [
   },
   {
     ...usual,
+    group: '',
+    version: 'v1',
+    name: 'secret.validate.liqo.io',
+    path: '/validate/secrets',
+    resources: ['secrets'],
+    operations: ['CREATE'],
+    skippable: false,
+    namespaceSelector: guestNamespaces,
+    onlyIf: 'has(object.type) && object.type == "kubernetes.io/service-account-token"',
+  },
+  {
+    ...usual,
     ...claims,
     name: 'claim.validate.liqo.io',
     path: '/validate/claims',

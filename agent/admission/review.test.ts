@@ -27,3 +27,15 @@ test('a question of an API server is taken, and one that is none says which fiel
   const wrong = { ...asked, request: { ...asked.request, operation: 'TOUCH' } };
   expect(() => parseReview(JSON.stringify(wrong))).toThrow(/^request\.operation: .*send an AdmissionReview/);
 });
+
+test.each([
+  { options: { propagationPolicy: 'Orphan' }, is: true },
+  { options: { orphanDependents: true }, is: true },
+  { options: { propagationPolicy: 'Background' }, is: undefined },
+  { options: { orphanDependents: false }, is: undefined },
+  { options: null, is: undefined },
+])('a deletion with $options leaves behind what the object owns: $is', ({ options, is }) => {
+  const { object, ...request } = asked.request;
+  const deletion = { ...asked, request: { ...request, operation: 'DELETE', oldObject: object, options } };
+  expect(parseReview(JSON.stringify(deletion)).isOrphaning).toBe(is);
+});

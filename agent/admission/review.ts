@@ -27,6 +27,9 @@ const ReviewSchema = z.looseObject({
     userInfo: z.looseObject({ username: z.string().optional(), groups: z.array(z.string()).optional() }),
     object: ObjectSchema.nullish(),
     oldObject: ObjectSchema.nullish(),
+    options: z
+      .looseObject({ propagationPolicy: z.string().nullish(), orphanDependents: z.boolean().nullish() })
+      .nullish(),
   }),
 });
 
@@ -42,6 +45,8 @@ export interface Review<T extends KubeObject = KubeObject> {
   /** The object as it shall be; absent on DELETE. Only its metadata has been checked: hooks parse what they read of the rest. */
   readonly object?: T;
   readonly before?: T;
+  /** A deletion that asks for what the object owns to stay. */
+  readonly isOrphaning?: boolean;
 }
 
 export interface PatchOperation {
@@ -82,6 +87,7 @@ export function parseReview(body: string): Review {
     userInfo,
     object,
     oldObject,
+    options,
   } = parsed.data.request;
   return {
     uid,
@@ -92,6 +98,8 @@ export function parseReview(body: string): Review {
     user: { name: userInfo.username ?? '', groups: userInfo.groups ?? [] },
     ...(object && { object: object as unknown as KubeObject }),
     ...(oldObject && { before: oldObject as unknown as KubeObject }),
+    // The second is what clients of before 2017 send.
+    ...((options?.propagationPolicy === 'Orphan' || options?.orphanDependents) && { isOrphaning: true }),
   };
 }
 

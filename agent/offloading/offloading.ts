@@ -25,8 +25,6 @@ export interface OffloadingControllersDeps extends ControllerDeps {
   readonly clusterId: string;
   /** After so long, guests' pods that go on a dead node are deleted by force; 0 or absent: never. */
   readonly nodeFailureMs?: number;
-  /** True: guests reach endpoints at third clusters only through their own cluster. */
-  readonly denyDirectConnections?: boolean;
 }
 
 export const createOffloadingControllers = (deps: OffloadingControllersDeps): Controller[] => [

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { coreEvents, type EndpointSlice, endpointSlices, nodes, services } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, ResourceType } from '#shared/domain/kube-object.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { type ShadowEndpointSlice, shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { acceptGuests } from '#test/harness/guest-policy.ts';
 import { inOrder } from '#test/harness/in-order.ts';
 import {
   createVirtualNode,
@@ -227,21 +229,19 @@ test('B094: what keeps a Service here keeps its endpoints here too, now and late
   await sides.gone(endpointSlices, 'quiet-1');
 });
 
-test('B105: pods at a third cluster are reached directly where that is asked for, unless the provider denies it', async () => {
+test('B105: pods at a third cluster are reached directly where that is asked for and a policy of the provider names it', async () => {
   await service('far', { 'liqo.io/use-direct-connections': 'true' });
   await slice('far-1', 'far', [at('10.130.0.7', 'third-node'), at('10.10.3.1', 'worker')]);
   const shadow = await sides.arrived<ShadowEndpointSlice>(shadowEndpointSlices, 'far-1');
   const data = { clusterAddresses: { third: ['10.30.0.7'] } };
   expect(JSON.parse(shadow.metadata.annotations?.['liqo.io/direct-connections-data'] ?? '')).toEqual(data);
   const made = await sides.arrived(endpointSlices, 'far-1');
-  expect(addresses(made)).toEqual(['10.230.0.7', '10.110.3.1']);
+  expect(addresses(made)).toEqual(['10.110.3.1']);
   expect(made.metadata.annotations).not.toHaveProperty('liqo.io/direct-connections-data');
-  await provider.stop();
-  provider = startProvider(world, { denyDirectConnections: true });
+  await acceptGuests(world.provider.api, { networkPeers: ['third'] });
+  await sides.arrived(endpointSlices, 'far-1', (found) => addresses(found).join() === '10.230.0.7,10.110.3.1');
+  await world.provider.api.delete(peeringPolicies, { name: 'guests' });
   await sides.arrived(endpointSlices, 'far-1', (found) => addresses(found).join() === '10.110.3.1');
-  await provider.stop();
-  provider = startProvider(world);
-  await sides.arrived(endpointSlices, 'far-1', (found) => addresses(found).length === 2);
 });
 
 const saidThere = (name: string, about: RegExp) =>

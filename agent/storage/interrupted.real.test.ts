@@ -38,7 +38,7 @@ beforeAll(async () => {
     await provisionVolumes(world.consumer, { className: 'disk', isDefault: false, waitsForNode: true }),
     await provisionVolumes(world.provider, { className: 'fast', isDefault: false }),
   ];
-  for (const object of storageManifests({ className: 'liqo', isDefault: false }))
+  for (const object of storageManifests({ className: 'liqo', capacityClassName: 'isthmus', isDefault: false }))
     await api.apply(typeOf(object), object, { fieldManager: 'isthmus-cli' });
 }, 900_000);
 afterAll(async () => {

@@ -48,7 +48,7 @@ beforeAll(async () => {
   await consumer.api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } } as never);
   here = await provisionVolumes(consumer, { className: 'disk', isDefault: false, waitsForNode: true });
   there = await provisionVolumes(provider, { className: 'fast', isDefault: false });
-  for (const object of storageManifests({ className: 'liqo', isDefault: false }))
+  for (const object of storageManifests({ className: 'liqo', capacityClassName: 'isthmus', isDefault: false }))
     await consumer.api.apply(typeOf(object), object, { fieldManager: 'isthmus-cli' });
   const providers = new ReachableProviders();
   const common = {
@@ -296,6 +296,39 @@ test('a claim whose name is still taken there by a volume that is kept gets anot
   expect((await remote(handle.split('/')[2] ?? ''))?.metadata.annotations?.['isthmus.dev/claim-uid']).toBe(
     found.metadata.uid,
   );
+});
+
+test('a claim at the provider that an earlier cluster of this name had begun is never deleted: it may have been written to', async () => {
+  const { api } = world.provider;
+  const at = { namespace: 'shop-cons', name: 'begun' };
+  const annotations = {
+    'isthmus.dev/claim': 'shop/begun',
+    'isthmus.dev/claim-uid': 'of-the-earlier-cluster',
+    'isthmus.dev/reclaim-policy': 'Delete',
+    'isthmus.dev/unpublished': 'uid-of-its-kube-system',
+  };
+  await api.create(persistentVolumeClaims, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: {
+      ...at,
+      labels: { 'offloading.liqo.io/origin': 'cons', 'offloading.liqo.io/destination': 'prov' },
+      annotations,
+    },
+    spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'fast', resources: { requests: { storage: '1Gi' } } },
+  });
+  await makeClaim('begun', 'vn1');
+  const handle = (await volumeOf(await bound('begun'))).spec?.csi?.volumeHandle ?? '';
+  expect(handle).toMatch(/^prov\/shop-cons\/begun-/);
+  await world.consumer.api.delete(persistentVolumeClaims, { namespace: 'shop', name: 'begun' });
+  await eventually('the new one to go', async () => {
+    const name = handle.split('/')[2] ?? '';
+    return (await api.get(persistentVolumeClaims, { ...at, name })) === undefined;
+  });
+  const left = await api.get(persistentVolumeClaims, at);
+  expect(left?.metadata.annotations).toMatchObject(annotations);
+  expect(left?.metadata.annotations?.['isthmus.dev/data']).toBeUndefined();
+  expect(left?.metadata.deletionTimestamp).toBeUndefined();
 });
 
 test('what the provider does not offer is refused by name, and a node without storage is given up', async () => {

@@ -1,6 +1,7 @@
-/** The broker that `api.ts` and `fair.ts` measure: says where it is on its first line, and ends with its standard input. */
+/** The broker that `api.ts`, `fair.ts` and `slow-clients.ts` measure: says where it is on its first line, answers questions over IPC, and ends with its standard input. */
 import { startBroker } from '#functions/local/broker.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { answerQuestions } from './inside.ts';
 
 const [dataDir = ''] = process.argv.slice(2);
 const broker = await startBroker({ dataDir, listen: '127.0.0.1:0', log: silentLog, version: 'bench' });
@@ -13,6 +14,7 @@ console.log(
     pid: process.pid,
   }),
 );
+answerQuestions();
 process.stdin.resume();
 await new Promise((resolve) => process.stdin.once('end', resolve));
 await broker.close();

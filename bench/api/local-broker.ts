@@ -6,6 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { createInterface } from 'node:readline';
+import type { BrokerMemory, Question, Served } from './inside.ts';
 
 interface Started {
   readonly url: string;
@@ -32,6 +33,9 @@ export type Ask = (key: string, call: Call) => Promise<Answered>;
 export interface LocalBroker extends Started {
   readonly ca: string;
   readonly ask: Ask;
+  /** One question at a time. */
+  readonly memory: (of: 'memory' | 'collected') => Promise<BrokerMemory>;
+  readonly served: () => Promise<Served>;
 }
 
 export async function withBroker<T>(
@@ -41,14 +45,25 @@ export async function withBroker<T>(
 ): Promise<T> {
   const dir = mkdtempSync(path.join(os.tmpdir(), 'isthmus-bench-api-'));
   const script = path.join(root, 'scripts', 'run.mjs');
-  const child = spawn(process.execPath, [script, 'bench/api/broker-process.ts', dir], {
-    stdio: ['pipe', 'pipe', 'inherit'],
+  const child = spawn(process.execPath, ['--expose-gc', script, 'bench/api/broker-process.ts', dir], {
+    stdio: ['pipe', 'pipe', 'inherit', 'ipc'],
   });
   const agent = new Agent({ keepAlive: true, maxSockets: sockets });
   try {
     const started = await whereItIs(child);
     const ca = readFileSync(started.caFile, 'utf8');
-    return await work({ ...started, ca, ask: asking(started.url, ca, agent) });
+    const answerTo = <T>(question: Question): Promise<T> =>
+      new Promise((resolve, reject) => {
+        child.once('message', (answer) => resolve(answer as T));
+        child.send(question, (error) => error && reject(error));
+      });
+    return await work({
+      ...started,
+      ca,
+      ask: asking(started.url, ca, agent),
+      memory: (of) => answerTo(of),
+      served: () => answerTo('served'),
+    });
   } finally {
     agent.destroy();
     child.stdin?.end();

@@ -8,6 +8,7 @@ import { loadavg } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { createInterface } from 'node:readline';
+import type { Served } from '../api/inside.ts';
 import { type Ask, type Call, type LocalBroker, load, until, withBroker } from '../api/local-broker.ts';
 import { type BenchOptions, type BenchResult, median, thisMachine } from '../result.ts';
 import { quantile } from '../swarm/scenario.ts';
@@ -38,11 +39,15 @@ export const run = ({ root, runs = 5, seconds = 20, log }: BenchOptions): Promis
     await politeLoad(ask, polite, 3);
     const rounds: Round[] = [];
     const refused = { count: 0, asked: 0 };
-    const quietly = () => politeLoad(ask, polite, seconds);
+    const quietly = async (): Promise<Measured> => {
+      await broker.served();
+      const times = await politeLoad(ask, polite, seconds);
+      return { times, served: await broker.served() };
+    };
     const beside = async () => {
       const abuser = await startAbuser(broker, root, abusive);
       try {
-        return await politeLoad(ask, polite, seconds);
+        return await quietly();
       } finally {
         const { asked, count } = await abuser.stop();
         refused.asked += asked;
@@ -56,11 +61,9 @@ export const run = ({ root, runs = 5, seconds = 20, log }: BenchOptions): Promis
       const first = await (quietFirst ? quietly() : beside());
       const second = await (quietFirst ? beside() : quietly());
       const [quiet, noisy] = quietFirst ? [first, second] : [second, first];
-      const round = { alone: figuresOf(quiet), beside: figuresOf(noisy), load: machine };
+      const round = { alone: figuresOf(quiet, seconds), beside: figuresOf(noisy, seconds), load: machine };
       rounds.push(round);
-      log(
-        `round ${n + 1}: P99 ${round.alone.p99.toFixed(1)} ms alone, ${round.beside.p99.toFixed(1)} ms beside, load ${machine.toFixed(0)}`,
-      );
+      log(`round ${n + 1}: alone ${inWords(round.alone)}; beside ${inWords(round.beside)}; load ${machine.toFixed(0)}`);
     }
     const medianOf = (figure: (round: Round) => number) => median(rounds.map(figure));
     const ratio = medianOf((round) => round.beside.p99) / medianOf((round) => round.alone.p99);
@@ -72,6 +75,16 @@ export const run = ({ root, runs = 5, seconds = 20, log }: BenchOptions): Promis
       phases: {
         'P99 alone, ms, median of rounds': medianOf((round) => round.alone.p99),
         'P99 beside, ms, median of rounds': medianOf((round) => round.beside.p99),
+        'times its P99 alone inside the broker, from header to end of answer':
+          medianOf((round) => round.beside.insideP99) / medianOf((round) => round.alone.insideP99),
+        'P99 alone inside, ms, median of rounds': medianOf((round) => round.alone.insideP99),
+        'P99 beside inside, ms, median of rounds': medianOf((round) => round.beside.insideP99),
+        'P99 of lateness of the event loop alone, ms': medianOf((round) => round.alone.loopDelayP99),
+        'P99 of lateness of the event loop beside, ms': medianOf((round) => round.beside.loopDelayP99),
+        '% of a core that the broker took alone': medianOf((round) => round.alone.tookOfCore),
+        '% of a core that the broker took beside': medianOf((round) => round.beside.tookOfCore),
+        '% of the time that it had no core alone': medianOf((round) => round.alone.hadNoCore),
+        '% of the time that it had no core beside': medianOf((round) => round.beside.hadNoCore),
         'P50 alone, ms, median of rounds': medianOf((round) => round.alone.p50),
         'P50 beside, ms, median of rounds': medianOf((round) => round.beside.p50),
         'requests of the polite tenant in a round, each way': perSecond * seconds,
@@ -85,9 +98,20 @@ export const run = ({ root, runs = 5, seconds = 20, log }: BenchOptions): Promis
     };
   });
 
+interface Measured {
+  /** At the client, ascending. */
+  readonly times: readonly number[];
+  readonly served: Served;
+}
+
 interface Figures {
   readonly p50: number;
   readonly p99: number;
+  readonly insideP99: number;
+  readonly loopDelayP99: number;
+  /** In percent: of one core, and of the time in which the broker had something to do and no core to do it. */
+  readonly tookOfCore: number;
+  readonly hadNoCore: number;
   readonly times: readonly number[];
 }
 
@@ -98,12 +122,18 @@ interface Round {
   readonly load: number;
 }
 
-/** `times`: ascending. */
-const figuresOf = (times: readonly number[]): Figures => ({
+const figuresOf = ({ times, served }: Measured, seconds: number): Figures => ({
   p50: quantile(times, 0.5),
   p99: quantile(times, 0.99),
+  insideP99: quantile(served.times.polite ?? [], 0.99),
+  loopDelayP99: served.loopDelayP99,
+  tookOfCore: served.ranMs / (10 * seconds),
+  hadNoCore: served.waitedForCoreMs / (10 * seconds),
   times: times.map((ms) => Number(ms.toFixed(2))),
 });
+
+const inWords = ({ p99, insideP99, hadNoCore }: Figures): string =>
+  `P99 ${p99.toFixed(1)} ms, ${insideP99.toFixed(1)} ms of it inside, ${hadNoCore.toFixed(0)} % without a core`;
 
 /** The first key of a new tenant, without limits that matter. */
 async function tenant({ ask, operatorKey }: LocalBroker, name: string): Promise<string> {

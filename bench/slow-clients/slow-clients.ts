@@ -2,11 +2,12 @@
  * A local broker under clients that are slow or broken, for ten minutes: what it holds in descriptors and memory, and the slope of both after the deadlines of
  * connections are over once. A client that behaves asks all the while. In the end all clients leave, and what is left is compared with the beginning.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import net from 'node:net';
 import { loadavg } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import tls from 'node:tls';
+import type { BrokerMemory } from '../api/inside.ts';
 import { type LocalBroker, load, until, withBroker } from '../api/local-broker.ts';
 import { type BenchResult, thisMachine } from '../result.ts';
 import { quantile } from '../swarm/scenario.ts';
@@ -30,7 +31,7 @@ interface Options {
 interface Sample {
   readonly ms: number;
   readonly descriptors: number;
-  readonly mib: number;
+  readonly memory: BrokerMemory;
 }
 
 type Client = (target: Target) => net.Socket;
@@ -117,7 +118,7 @@ export function run({ root, seconds = 600, log }: Options): Promise<BenchResult>
         question: () => ({ method: 'GET', at: '/v1/clusters' }),
       });
     await polite(10);
-    const before = sampleOf(broker.pid, 0);
+    const before = await sampleOf(broker, 0, 'collected');
     const open = new Set<net.Socket>();
     const samples: Sample[] = [];
     const startedAt = performance.now();
@@ -138,10 +139,9 @@ export function run({ root, seconds = 600, log }: Options): Promise<BenchResult>
       }
       if (performance.now() >= nextSampleAt) {
         nextSampleAt += sampleMs;
-        const sample = sampleOf(broker.pid, performance.now() - startedAt);
+        const sample = await sampleOf(broker, performance.now() - startedAt, 'memory');
         samples.push(sample);
-        if (samples.length % 12 === 0)
-          log(`${(sample.ms / 1_000).toFixed(0)} s: ${sample.descriptors} descriptors, ${sample.mib.toFixed(0)} MiB`);
+        if (samples.length % 12 === 0) log(`${(sample.ms / 1_000).toFixed(0)} s: ${inWords(sample)}`);
       }
       await until(startedAt + (tick + 1) * 1_000);
     }
@@ -151,7 +151,9 @@ export function run({ root, seconds = 600, log }: Options): Promise<BenchResult>
     log(`${started} clients came, ${open.size} are still connected; all leave`);
     for (const socket of open) socket.destroy();
     await until(performance.now() + 15_000);
-    const after = sampleOf(broker.pid, performance.now() - startedAt);
+    const after = await sampleOf(broker, performance.now() - startedAt, 'memory');
+    const kept = await sampleOf(broker, performance.now() - startedAt, 'collected');
+    log(`after all have left: ${inWords(after)}; after garbage collection: ${inWords(kept)}`);
     const descriptorsPerMinute = slope(({ descriptors }) => descriptors);
     return {
       name: 'slow-clients',
@@ -159,19 +161,32 @@ export function run({ root, seconds = 600, log }: Options): Promise<BenchResult>
       value: descriptorsPerMinute,
       samples: [descriptorsPerMinute],
       phases: {
-        'MiB resident gained a minute': slope(({ mib }) => mib),
+        'MiB resident gained a minute': slope(({ memory }) => memory.rss),
+        'MiB of objects and buffers gained a minute': slope(({ memory }) => reachable(memory)),
+        'MiB resident at most': Math.max(...samples.map(({ memory }) => memory.rss)),
+        'MiB of objects and buffers at most': Math.max(...samples.map(({ memory }) => reachable(memory))),
         'descriptors at the beginning': before.descriptors,
         'descriptors at most': Math.max(...samples.map(({ descriptors }) => descriptors)),
         'descriptors after all have left': after.descriptors,
-        'MiB at the beginning': before.mib,
-        'MiB after all have left': after.mib,
+        'MiB resident at the beginning': before.memory.rss,
+        'MiB resident after all have left': after.memory.rss,
+        'MiB resident after garbage collection': kept.memory.rss,
+        'MiB of objects and buffers at the beginning': reachable(before.memory),
+        'MiB of these that are kept for clients that have left': reachable(kept.memory) - reachable(before.memory),
         'clients that came': started,
         'requests of the client that behaves': answers.times.length,
         'of these failed': answers.failed.length,
         'P99 of these, ms': quantile(answers.times, 0.99),
         seconds,
       },
-      raw: { samples, failed: answers.failed.slice(0, 20), load: loadavg(), perSecond, kinds: Object.keys(kinds) },
+      raw: {
+        samples,
+        kept,
+        failed: answers.failed.slice(0, 20),
+        load: loadavg(),
+        perSecond,
+        kinds: Object.keys(kinds),
+      },
       machine: thisMachine(root),
     };
   });
@@ -184,7 +199,16 @@ async function tenantKey({ ask, operatorKey }: LocalBroker): Promise<string> {
   return answer.firstKey.secret;
 }
 
-function sampleOf(pid: number, ms: number): Sample {
-  const [, resident = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return { ms, descriptors: readdirSync(`/proc/${pid}/fd`).length, mib: Number(resident) / 1_024 };
+const reachable = ({ heapUsed, external }: BrokerMemory): number => heapUsed + external;
+
+async function sampleOf(broker: LocalBroker, ms: number, of: 'memory' | 'collected'): Promise<Sample> {
+  const memory = await broker.memory(of);
+  return { ms, descriptors: readdirSync(`/proc/${broker.pid}/fd`).length, memory };
+}
+
+function inWords({ descriptors, memory }: Sample): string {
+  const { rss, heapUsed, arrayBuffers, external, resources } = memory;
+  const sockets = resources.TCPSocketWrap ?? 0;
+  const mib = [`${rss.toFixed(0)} MiB resident`, `heap ${heapUsed.toFixed(0)}`, `buffers ${arrayBuffers.toFixed(0)}`];
+  return `${descriptors} descriptors, ${[...mib, `external ${external.toFixed(0)}`].join(', ')}, ${sockets} sockets, ${resources.Timeout ?? 0} timers`;
 }

@@ -28,7 +28,8 @@ export interface KubeClient {
   apply<T extends KubeObject>(type: ResourceType, object: T, fieldManager: string): Promise<T>;
   create<T extends KubeObject>(type: ResourceType<T>, object: T): Promise<T>;
   /** False when it was absent already. */
-  delete(type: ResourceType, ref: ObjectRef): Promise<boolean>;
+  /** `uid`: only this incarnation; a different one counts as absent. */
+  delete(type: ResourceType, ref: ObjectRef, uid?: string): Promise<boolean>;
   mergePatch(
     type: ResourceType,
     ref: ObjectRef,
@@ -130,9 +131,9 @@ export async function openLoaded(
         repeatable(() => api.apply(type as ResourceType<T>, object as Applied<T>, { fieldManager }, signal)),
       ),
     create: (type, object) => ask(`create ${nameOf(type, refOf(object))}`, () => api.create(type, object, {}, signal)),
-    delete: async (type, ref) =>
+    delete: async (type, ref, uid) =>
       (await served(`delete ${nameOf(type, ref)}`, () =>
-        api.delete(type, ref, { propagationPolicy: 'Background' }, signal),
+        api.delete(type, ref, { propagationPolicy: 'Background', ...(uid !== undefined && { uid }) }, signal),
       )) === true,
     async mergePatch(type, ref, patch, subresource) {
       await ask(`patch ${nameOf(type, ref)}`, () =>

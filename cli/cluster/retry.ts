@@ -92,7 +92,7 @@ export function retryAll(io: Io, kube: KubeClient): KubeClient {
     get: (type, ref) => again(() => kube.get(type, ref)),
     list: (type, ...more) => again(() => kube.list(type, ...more)),
     collect: (type, ...more) => again(() => kube.collect(type, ...more)),
-    delete: (type, ref) => again(() => kube.delete(type, ref)),
+    delete: (type, ref, uid) => again(() => kube.delete(type, ref, uid)),
     mergePatch: (type, ref, patch, subresource) => again(() => kube.mergePatch(type, ref, patch, subresource)),
   };
 }

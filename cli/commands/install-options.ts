@@ -73,10 +73,14 @@ export const installOptions = (command: Command): Command =>
     .option('--full-masquerade', 'pods reach peers by the address of their node (default: as the CNI needs it)')
     .option('--no-storage', 'make no volumes for claims of a class of Isthmus')
     .option('--storage-class <name>', 'name of that class (default: what is installed, else liqo)')
-    .option('--default-storage-class', 'claims that name no class get that one')
+    .option(
+      '--capacity-storage-class <name>',
+      'name of the other one, whose claims go only where there is room for them (default: what is installed, else isthmus)',
+    )
+    .option('--default-storage-class', 'claims that name no class get the one of --storage-class')
     .option(
       '--local-storage-class <name>',
-      "class of its volumes in the cluster itself (default: the cluster's default class)",
+      "class of their volumes in the cluster itself (default: the cluster's default class)",
     )
     .addOption(
       new Option(

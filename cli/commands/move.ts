@@ -7,7 +7,8 @@ import type { CliIo } from '#cli/output/io.ts';
 import { createProgress, during } from '#cli/output/progress.ts';
 import { memoryText } from '#cli/output/quantity-text.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, codeOf } from '#shared/errors/app-error.ts';
+import { messageOf } from '#shared/errors/message-of.ts';
 import {
   localTarget,
   type MoveOrder,
@@ -183,7 +184,7 @@ async function order(io: CliIo, subject: Subject, what: MoveOrder, when: readonl
   const phase = move.status?.phase ?? 'Pending';
   if (!when.includes(phase))
     throw new AppError(
-      'in_use',
+      what === 'abort' ? 'in_use' : 'move_not_undoable',
       `the move of claim ${ref.namespace}/${ref.name} is ${phase}: ${what} is accepted while it is ${when.join(', ')}`,
       {
         detail: { field: 'action', value: what },
@@ -191,7 +192,13 @@ async function order(io: CliIo, subject: Subject, what: MoveOrder, when: readonl
     );
   // The same order once more is a change, too.
   if (move.spec.order !== undefined) await kube.mergePatch(volumeMoves, ref, { spec: { order: null } });
-  await kube.mergePatch(volumeMoves, ref, { spec: { order: what } });
+  try {
+    await kube.mergePatch(volumeMoves, ref, { spec: { order: what } });
+  } catch (error) {
+    // It was Undoable a moment ago.
+    if (codeOf(error) !== 'kube_invalid' || what !== 'confirm') throw error;
+    throw new AppError('move_not_undoable', messageOf(error), { detail: { field: 'action', value: what } });
+  }
   const { generation } = (await mustFind(subject)).metadata;
   await follow(io, subject, `${what} of the move of ${ref.namespace}/${ref.name}`, options.detach ?? false, generation);
 }

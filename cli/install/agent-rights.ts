@@ -123,7 +123,8 @@ export const agentRules = (grantable: readonly string[]): Rule[] => [
   // their data is kept: the volume stays and says whose it is. Which classes are offered.
   rule('', ['persistentvolumeclaims'], [...read, 'patch']),
   rule('', ['persistentvolumes'], [...keep, ...read]),
-  rule('storage.k8s.io', ['storageclasses'], follow),
+  // How much of them is left, by the drivers whose classes these are.
+  rule('storage.k8s.io', ['storageclasses', 'csidrivers', 'csistoragecapacities'], follow),
   rule('', ['persistentvolumeclaims/status'], ['patch']),
   // Services and endpoints by which exposed addresses and reflected Services are reached, wherever an IP object stands.
   rule('apps', ['deployments'], follow),

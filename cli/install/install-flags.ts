@@ -19,6 +19,7 @@ export interface InstallFlags {
   readonly network: boolean;
   readonly storage: boolean;
   readonly storageClass?: string;
+  readonly capacityStorageClass?: string;
   readonly defaultStorageClass?: boolean;
   readonly localStorageClass?: string;
   readonly podCidr: readonly string[];

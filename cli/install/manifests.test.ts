@@ -66,7 +66,7 @@ describe('the manifests of the agent', () => {
   });
 
   test('make a class for claims, and rights over claims in its namespace alone, unless there is to be no storage', () => {
-    const storage = { className: 'shared', isDefault: true, localClass: 'disk' };
+    const storage = { className: 'shared', capacityClassName: 'roomy', isDefault: true, localClass: 'disk' };
     const manifests = agentManifests({ ...options, storage });
     expect(find('StorageClass', 'shared', manifests)).toMatchObject({
       metadata: { annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
@@ -75,13 +75,19 @@ describe('the manifests of the agent', () => {
       allowVolumeExpansion: true,
       parameters: { localStorageClass: 'disk' },
     });
+    const roomy = find('StorageClass', 'roomy', manifests);
+    expect(roomy).toMatchObject({ provisioner: 'storage.isthmus.dev', parameters: { localStorageClass: 'disk' } });
+    expect(roomy.metadata.annotations).toBeUndefined();
+    expect(find('CSIDriver', 'storage.isthmus.dev', manifests)).toMatchObject({
+      spec: { storageCapacity: true, attachRequired: false },
+    });
     expect(find('Role', 'isthmus-agent-volumes', manifests).metadata.namespace).toBe('liqo-storage');
     const off = { name: 'ISTHMUS_STORAGE', value: 'false' };
     const environment = (of: KubeObject[]) =>
       find<Deployment>('Deployment', 'isthmus-agent', of).spec?.template.spec?.containers[0]?.env;
     expect(environment(manifests)).not.toContainEqual(off);
     expect(environment(agentManifests(options))).toContainEqual(off);
-    expect(agentManifests(options).some(({ kind }) => kind === 'StorageClass')).toBe(false);
+    expect(agentManifests(options).filter(({ kind }) => kind === 'StorageClass' || kind === 'CSIDriver')).toEqual([]);
   });
 
   test('run it without any privilege', () => {

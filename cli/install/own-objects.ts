@@ -11,6 +11,8 @@ import {
   clusterRoleBindings,
   clusterRoles,
   configMaps,
+  csiDrivers,
+  csiStorageCapacities,
   customResourceDefinitions,
   daemonSets,
   deployments,
@@ -32,7 +34,14 @@ import {
 import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { isthmusLabel, label, systemNamespace, virtualNodeType } from '#shared/domain/liqo-keys.ts';
 import { nodeProcessLabel } from '#shared/domain/network-keys.ts';
-import { moveFinalizer, storageAnnotation, storageNamespace, volumeFinalizer } from '#shared/domain/storage-keys.ts';
+import {
+  driverLabel,
+  moveFinalizer,
+  remoteVolumeDriver,
+  storageAnnotation,
+  storageNamespace,
+  volumeFinalizer,
+} from '#shared/domain/storage-keys.ts';
 import { isOurVolume } from '#shared/domain/volumes.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { crdName } from '#shared/schema/crd.ts';
@@ -69,12 +78,10 @@ const made: readonly ResourceType[] = [
   networkKinds.internalFabrics,
   networkKinds.internalNodes,
 ];
-const selectors = [
-  Object.entries(installLabel)
-    .map(([key, value]) => `${key}=${value}`)
-    .join(),
-  `${label.managed}=true`,
-];
+const installSelector = Object.entries(installLabel)
+  .map(([key, value]) => `${key}=${value}`)
+  .join();
+const selectors = [installSelector, `${label.managed}=true`];
 const rights: readonly ResourceType[] = [
   clusterRoles,
   clusterRoleBindings,
@@ -196,16 +203,22 @@ async function contents(kube: KubeClient): Promise<Entry[]> {
   return (await Promise.all(lists)).flat();
 }
 
-/** Real claims have the data of volumes that are used on. */
+/** What is said of free storage goes; real claims have the data of volumes that are used on. */
 async function ofStorage(kube: KubeClient): Promise<OwnObject[]> {
-  const [classes, own, claims] = await Promise.all([
+  const [classes, drivers, capacities, own, claims] = await Promise.all([
     kube.list<StorageClass>(storageClasses),
+    kube.list<KubeObject>(csiDrivers, installSelector),
+    kube.list<KubeObject>(csiStorageCapacities, `${driverLabel}=${remoteVolumeDriver}`, storageNamespace),
     kube.get<KubeObject>(namespaces, { name: storageNamespace }),
     kube.list<KubeObject>(persistentVolumeClaims, undefined, storageNamespace),
   ]);
-  const found = classes
-    .filter(isInstalled)
-    .map((object): OwnObject => ({ type: storageClasses, object, fate: 'remove' }));
+  const remove = (type: ResourceType, objects: readonly KubeObject[]): OwnObject[] =>
+    objects.map((object) => ({ type, object, fate: 'remove' }));
+  const found = [
+    ...remove(storageClasses, classes.filter(isInstalled)),
+    ...remove(csiDrivers, drivers),
+    ...remove(csiStorageCapacities, capacities),
+  ];
   if (own === undefined) return found;
   const base = { type: namespaces, object: own };
   const note = `${claims.length} claims in it have the data of volumes in this cluster`;

@@ -5,6 +5,8 @@ import { createProgress } from '#cli/output/progress.ts';
 import {
   certificateSigningRequests,
   clusterRoleBindings,
+  csiDrivers,
+  csiStorageCapacities,
   namespaces,
   nodes,
   persistentVolumeClaims,
@@ -14,8 +16,10 @@ import {
   secrets,
   storageClasses,
 } from '#shared/domain/core-kinds.ts';
+import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import type { KubeObject, ObjectMeta, ObjectRef, ResourceType } from '#shared/domain/kube-object.ts';
 import { finalizer } from '#shared/domain/liqo-keys.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
@@ -91,7 +95,12 @@ function clusterOf(objects: readonly (readonly [ResourceType, Partial<ObjectMeta
       settle();
     },
   } as unknown as KubeClient;
-  return { kube, find: (type: ResourceType, ref: ObjectRef) => all.get(keyOf(type, ref))?.object };
+  return {
+    kube,
+    find: (type: ResourceType, ref: ObjectRef) => all.get(keyOf(type, ref))?.object,
+    add: (type: ResourceType, metadata: Partial<ObjectMeta> & { name: string }) =>
+      void all.set(keyOf(type, metadata), { type, object: { apiVersion: 'v1', kind: type.kind, metadata } }),
+  };
 }
 
 const io = () => {
@@ -166,10 +175,20 @@ describe('taking Isthmus out', () => {
   test('keeps the namespace of real claims while there are claims in it, and the classes of others', async () => {
     const labels = { 'app.kubernetes.io/part-of': 'isthmus' };
     const classOf = (name: string, provisioner: string) => [storageClasses, { name, labels }, { provisioner }] as const;
+    const capacityOf = (name: string, driver: string) =>
+      [
+        csiStorageCapacities,
+        { namespace: 'liqo-storage', name, labels: { 'csi.storage.k8s.io/drivername': driver } },
+      ] as const;
     const storage = [
       [namespaces, { name: 'liqo-storage', labels }],
       classOf('liqo', 'liqo.io/storage'),
+      classOf('isthmus', 'storage.isthmus.dev'),
       classOf('disk', 'disk.example.com'),
+      [csiDrivers, { name: 'storage.isthmus.dev', labels }],
+      [csiDrivers, { name: 'disk.example.com' }],
+      capacityOf('isthmus-1', 'storage.isthmus.dev'),
+      capacityOf('disk-1', 'disk.example.com'),
     ] as const;
     const claim = [persistentVolumeClaims, { namespace: 'liqo-storage', name: 'u-1' }] as const;
     const used = clusterOf([...storage, claim]);
@@ -178,10 +197,86 @@ describe('taking Isthmus out', () => {
     ]);
     expect(used.find(persistentVolumeClaims, { namespace: 'liqo-storage', name: 'u-1' })).toBeDefined();
     expect(used.find(storageClasses, { name: 'liqo' })).toBeUndefined();
+    expect(used.find(storageClasses, { name: 'isthmus' })).toBeUndefined();
     expect(used.find(storageClasses, { name: 'disk' })).toBeDefined();
+    expect(used.find(csiDrivers, { name: 'storage.isthmus.dev' })).toBeUndefined();
+    expect(used.find(csiDrivers, { name: 'disk.example.com' })).toBeDefined();
+    expect(used.find(csiStorageCapacities, { namespace: 'liqo-storage', name: 'isthmus-1' })).toBeUndefined();
+    expect(used.find(csiStorageCapacities, { namespace: 'liqo-storage', name: 'disk-1' })).toBeDefined();
     const empty = clusterOf(storage);
     expect(await remove(empty.kube, false)).toEqual([]);
     expect(empty.find(namespaces, { name: 'liqo-storage' })).toBeUndefined();
+  });
+
+  test('keeps the namespace of real claims when one is made after the first look at it', async () => {
+    const labels = { 'app.kubernetes.io/part-of': 'isthmus' };
+    const { kube, find, add } = clusterOf([[namespaces, { name: 'liqo-storage', labels }]]);
+    const late = { namespace: 'liqo-storage', name: 'u-2' };
+    let looks = 0;
+    const racing: KubeClient = {
+      ...kube,
+      async list<T extends KubeObject>(type: ResourceType<T>, selector?: string, namespace?: string): Promise<T[]> {
+        const found = await kube.list(type, selector, namespace);
+        const isFirst = type.plural === persistentVolumeClaims.plural && namespace === late.namespace && looks++ === 0;
+        if (isFirst) add(persistentVolumeClaims, late);
+        return found;
+      },
+    };
+    expect((await remove(racing, true)).map(nameOf)).toEqual(['Namespace liqo-storage']);
+    expect(find(persistentVolumeClaims, late)?.metadata.deletionTimestamp).toBeUndefined();
+    expect(find(namespaces, { name: 'liqo-storage' })?.metadata.deletionTimestamp).toBeUndefined();
+  });
+
+  test('leaves no claim of a guest with its guard, however often it changes meanwhile, and none whose volume would go with it', async () => {
+    type Row = readonly [ResourceType, Partial<ObjectMeta> & { name: string }, object];
+    const guest = (name: string): Row => [
+      persistentVolumeClaims,
+      { namespace: 'shop-rome', name, labels: { [guestVolume.label]: 'rome' }, finalizers: [guestVolume.finalizer] },
+      { spec: { volumeName: `pv-${name}` } },
+    ];
+    const volume = (name: string): Row => [
+      persistentVolumes,
+      { name: `pv-${name}` },
+      { spec: { persistentVolumeReclaimPolicy: 'Delete' } },
+    ];
+    const names = ['a', 'b', 'c'];
+    const { kube, find } = clusterOf([...names.map(guest), ...names.map(volume)]);
+    const trouble = ['kube_conflict', 'kube_not_found', 'kube_conflict'] as const;
+    let failed = 0;
+    const busy: KubeClient = {
+      ...kube,
+      async mergePatch(type, ref, patch, subresource) {
+        const code = type.plural === persistentVolumeClaims.plural ? trouble[failed++] : undefined;
+        if (code !== undefined) throw new AppError(code, 'it has changed');
+        await kube.mergePatch(type, ref, patch, subresource);
+      },
+    };
+    await remove(busy, true);
+    for (const name of names) {
+      expect(find(persistentVolumeClaims, { namespace: 'shop-rome', name })?.metadata.finalizers).toEqual([]);
+      expect(find(persistentVolumes, { name: `pv-${name}` })?.spec).toMatchObject({
+        persistentVolumeReclaimPolicy: 'Retain',
+      });
+    }
+  });
+
+  test('deletes only what it saw: an object that was replaced under its name stays', async () => {
+    const labels = { 'app.kubernetes.io/part-of': 'isthmus' };
+    const { kube } = clusterOf([
+      [storageClasses, { name: 'liqo', uid: 'u-1', labels }, { provisioner: 'liqo.io/storage' }],
+    ]);
+    const asked: unknown[] = [];
+    await remove(
+      {
+        ...kube,
+        async delete(type, ref, uid) {
+          asked.push([type.kind, ref.name, uid]);
+          return kube.delete(type, ref, uid);
+        },
+      },
+      true,
+    );
+    expect(asked).toContainEqual(['StorageClass', 'liqo', 'u-1']);
   });
 
   test('keeps volumes that it made, and takes off what would hold them for ever', async () => {

@@ -18,12 +18,18 @@ import {
 import { type KubeObject, type Pod, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { finalizer, isthmusLabel, label, offloadingGate, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { nodeProcessLabel } from '#shared/domain/network-keys.ts';
-import { moveFinalizer, moveGate, storageAnnotation, volumeFinalizer } from '#shared/domain/storage-keys.ts';
+import {
+  moveFinalizer,
+  moveGate,
+  storageAnnotation,
+  storageNamespace,
+  volumeFinalizer,
+} from '#shared/domain/storage-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { pastWebhooks } from './apply.ts';
 import { orUndefined, readCluster } from './cluster-state.ts';
-import { releaseGuestClaims } from './guest-claims.ts';
+import { hasVolumes, releaseGuestClaims } from './guest-claims.ts';
 import { isKept, nameOf, type OwnObject, ownObjects } from './own-objects.ts';
 import { agentRuns, stopAgent } from './stop-agent.ts';
 import { unregister } from './webhooks.ts';
@@ -55,7 +61,7 @@ export async function removeIsthmus(
 async function removeTenantNamespaces(io: CliIo, kube: KubeClient, deadline: number, step: Step): Promise<void> {
   const selector = `${label.tenantNamespace}=true`;
   let left = await kube.list(namespaces, selector);
-  for (const namespace of left) await kube.delete(namespaces, refOf(namespace));
+  for (const namespace of left) await kube.delete(namespaces, refOf(namespace), namespace.metadata.uid);
   const names = () => left.map(({ metadata }) => metadata.name).join(', ');
   await poll(
     io,
@@ -79,6 +85,8 @@ const isSystemNamespace = ({ type, object }: OwnObject): boolean =>
   type.plural === namespaces.plural && object.metadata.name === systemNamespace;
 const isCustom = ({ type }: OwnObject): boolean =>
   allKinds.some(({ group, plural }) => group === type.group && plural === type.plural);
+const isStorageNamespace = ({ type, object }: OwnObject): boolean =>
+  type.plural === namespaces.plural && object.metadata.name === storageNamespace;
 /** Goes with its namespace. */
 const isInside = (one: OwnObject): boolean => one.object.metadata.namespace === systemNamespace && !isCustom(one);
 
@@ -96,7 +104,8 @@ async function removeObjects(io: CliIo, kube: KubeClient, all: readonly OwnObjec
   const remove = async (objects: readonly OwnObject[]): Promise<void> => {
     for (const one of objects) {
       step.update(nameOf(one));
-      await pastWebhooks(io, () => kube.delete(one.type, refOf(one.object)));
+      if (isStorageNamespace(one) && (await hasVolumes(kube))) continue;
+      await pastWebhooks(io, () => kube.delete(one.type, refOf(one.object), one.object.metadata.uid));
     }
   };
   for (const one of all.filter(({ fate }) => fate === 'unmark')) {
@@ -106,7 +115,6 @@ async function removeObjects(io: CliIo, kube: KubeClient, all: readonly OwnObjec
   // Nothing takes finalizers off any more: with them neither object nor namespace would ever go.
   for (const { type, object } of all.filter(isCustom))
     if (object.metadata.finalizers?.length) await patch(type, object, { metadata: { finalizers: null } });
-  await orUndefined(releaseGuestClaims(kube), 'kube_conflict');
   for (const secret of await kube.list<KubeObject>(secrets, label.remoteClusterId)) {
     const { finalizers = [] } = secret.metadata;
     if (!finalizers.includes(finalizer.replicatorSecret)) continue;
@@ -168,7 +176,9 @@ async function removeAll(
     async () => {
       const found = await ownObjects(io, kube, purge);
       left = found.filter((one) => !isKept(one));
-      if (left.length === 0) {
+      // Nothing guards them any more, and their namespaces may go: before anything else that holds the cluster back.
+      const isReleased = await releaseGuestClaims(kube);
+      if (left.length === 0 && isReleased) {
         step.update('nothing is left that had to go');
         return found;
       }

@@ -5,8 +5,10 @@ import { objectPath } from '#kube/http/paths.ts';
 import { deployments } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
+import { storageNamespace } from '#shared/domain/storage-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { installManager, pastWebhooks, typeOf } from './apply.ts';
+import { hasVolumes } from './guest-claims.ts';
 import { agentName } from './manifests.ts';
 import { appliedBy } from './owned-fields.ts';
 
@@ -68,7 +70,11 @@ export async function putFormerBack(io: CliIo, kube: KubeClient, { applied }: Fo
   for (const object of applied) await putBack(io, kube, object);
 }
 
-/** Last first, so that nothing is without what it needs. */
+/** Last first, so that nothing is without what it needs. The namespace of real claims stays when the new agent has made volumes by then. */
 export async function removeAdded(io: CliIo, kube: KubeClient, { absent }: Former): Promise<void> {
-  for (const object of [...absent].reverse()) await pastWebhooks(io, () => kube.delete(typeOf(object), refOf(object)));
+  for (const object of [...absent].reverse()) {
+    const { kind, metadata } = object;
+    if (kind === 'Namespace' && metadata.name === storageNamespace && (await hasVolumes(kube))) continue;
+    await pastWebhooks(io, () => kube.delete(typeOf(object), refOf(object)));
+  }
 }

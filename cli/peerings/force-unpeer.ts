@@ -179,7 +179,8 @@ async function takeDown(io: CliIo, side: Side, timeoutMs: number, step: Step): P
         for (const [type, list] of stage) {
           for (const object of await list()) {
             left.push(object);
-            if (object.metadata.deletionTimestamp === undefined) await kube.delete(type, refOf(object));
+            if (object.metadata.deletionTimestamp === undefined)
+              await kube.delete(type, refOf(object), object.metadata.uid);
           }
         }
         step.update(left.map(({ kind, metadata }) => `${kind} ${metadata.name}`).join(', '));

@@ -37,7 +37,9 @@ import { makePrivateDirectory } from './private-files.ts';
 import { trustProxies } from './proxies.ts';
 import { withReadiness } from './readiness.ts';
 import { serveCertificate } from './serving-certificate.ts';
+import { createStartTurns } from './start-turns.ts';
 import { createTlsServer } from './tls-server.ts';
+import { boundUnreadAnswers } from './unread-answers.ts';
 import { upgradeData } from './upgrade.ts';
 import { watchWrites } from './write-health.ts';
 
@@ -138,7 +140,9 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     const url = askedUrl ?? defaultPublicUrl(address.host, port);
 
     const doorbells = createNotifySockets(proxies);
-    const { bus, untilChange, waiting } = listenIn(createLocalBus({ store, clock, log }), clock, stopping.signal);
+    const turns = createStartTurns();
+    const localBus = createLocalBus({ store, clock, log });
+    const { bus, untilChange, waiting } = listenIn(localBus, { clock, turns, stopping: stopping.signal });
     const secretBox = createSealedBox(await boxKeyIn(dataDir));
     const control = createControl({
       store,
@@ -171,8 +175,12 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       ...(options.longestWaitSeconds !== undefined && { longestWaitSeconds: options.longestWaitSeconds }),
     };
     subscribeEventFunctions(bus, composition);
-    doorbells.attach(server, composition, ids);
-    const api = createHttpGateway(composition, createRouter(httpFunctions), ids, proxies, metrics.onAnswer);
+    doorbells.attach(server, composition, ids, turns);
+    const api = createHttpGateway(composition, createRouter(httpFunctions), ids, {
+      proxies,
+      turns,
+      onAnswer: metrics.onAnswer,
+    });
     metrics.follow({ sockets: () => doorbells.size, waiting });
     const { consoleFolder: folder } = options;
     const sessions = createSessions(secretBox, clock);
@@ -180,7 +188,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       folder === undefined
         ? api
         : withConsole(api, { composition, sessions, ids, proxies, folder, broker: { url, caHash: tls.caHash ?? '' } });
-    gateway = withCrossOrigin(withReadiness(all, ready), origins, ids);
+    gateway = boundUnreadAnswers(withCrossOrigin(withReadiness(all, ready), origins, ids));
     const running = control.run(stopping.signal);
     const renewing = tls.keepFresh(stopping.signal);
     const failed = Promise.all([running, renewing]).then(() => new Promise<never>(() => undefined));

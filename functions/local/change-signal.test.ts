@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { EventBus } from '#control/ports/event-bus.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { listenIn } from './change-signal.ts';
+import { createStartTurns, turnOf } from './start-turns.ts';
 
 const bus: EventBus = { wake: () => undefined, subscribe: () => undefined, run: async () => undefined };
 const never = new AbortController().signal;
@@ -9,7 +10,12 @@ const never = new AbortController().signal;
 function setUp(maxOfTenant?: number) {
   const stop = new AbortController();
   const heard: string[] = [];
-  const signal = listenIn(bus, new ManualClock(), stop.signal, maxOfTenant);
+  const signal = listenIn(bus, {
+    clock: new ManualClock(),
+    turns: createStartTurns(),
+    stopping: stop.signal,
+    ...(maxOfTenant !== undefined && { maxOfTenant }),
+  });
   const wait = (tenant: string) =>
     signal.untilChange(tenant, 25_000, never).then(
       () => void heard.push(tenant),
@@ -40,4 +46,18 @@ test('a tenant waits so many times at most, and another tenant is not concerned'
   stop.abort(new Error('over'));
   await Promise.all(held);
   expect(waiting()).toBe(0);
+});
+
+test('what a commit wakes goes on when it is the turn of its tenant, for each wait once', async () => {
+  const asked: { readonly owner: string; readonly go: () => void }[] = [];
+  const turns = { take: (owner: string) => new Promise<void>((go) => asked.push({ owner, go })) };
+  const { bus: listening, untilChange } = listenIn(bus, { clock: new ManualClock(), turns, stopping: never });
+  let done = 0;
+  const waits = ['acme', 'acme', 'bolt'].map((tenant) => untilChange(tenant, 25_000, never).then(() => (done += 1)));
+  listening.wake(['acme', 'bolt']);
+  await expect.poll(() => asked.map(({ owner }) => owner)).toEqual([turnOf('acme'), turnOf('acme'), turnOf('bolt')]);
+  expect(done).toBe(0);
+  for (const { go } of asked) go();
+  await Promise.all(waits);
+  expect(done).toBe(3);
 });

@@ -5,6 +5,7 @@ import type { Composition } from '#functions/runtime/composition.ts';
 import { abortScope, abortsWith } from '#shared/async/abort-scope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
+import { type StartTurns, turnOf } from './start-turns.ts';
 
 export interface ChangeSignal {
   /** The bus with an ear on it. */
@@ -17,16 +18,18 @@ export interface ChangeSignal {
 /** Long polls of one tenant at a time. One more is answered at once with the state as it is. */
 const maxWaitsOfTenant = 200;
 
-/**
- * `stopping` makes every wait, running and future, reject, so that a draining server answers at once. A wait beyond `maxOfTenant` rejects
- * likewise.
- */
-export function listenIn(
-  bus: EventBus,
-  clock: Clock,
-  stopping: AbortSignal,
-  maxOfTenant = maxWaitsOfTenant,
-): ChangeSignal {
+export interface ListenOptions {
+  readonly clock: Clock;
+  /** What was woken goes on in turns with requests that begin: a commit, and each second, wakes all waits of a tenant. */
+  readonly turns: StartTurns;
+  /** Makes every wait, running and future, reject, so that a draining server answers at once. */
+  readonly stopping: AbortSignal;
+  /** A wait beyond it rejects likewise. */
+  readonly maxOfTenant?: number;
+}
+
+export function listenIn(bus: EventBus, options: ListenOptions): ChangeSignal {
+  const { clock, turns, stopping, maxOfTenant = maxWaitsOfTenant } = options;
   const waiters = new Map<string, Set<() => void>>();
 
   function wakeTenant(tenant: string): void {
@@ -61,7 +64,9 @@ export function listenIn(
         others.add(wake);
       });
       try {
-        return await Promise.race([changed, clock.sleep(withinMs, over).then(() => false)]);
+        const heard = await Promise.race([changed, clock.sleep(withinMs, over).then(() => false)]);
+        await turns.take(turnOf(tenant));
+        return heard;
       } finally {
         others.delete(wake);
         if (others.size === 0 && waiters.get(tenant) === others) waiters.delete(tenant);

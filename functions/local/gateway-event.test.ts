@@ -1,6 +1,8 @@
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { fromGatewayResult, type ReceivedRequest, toGatewayEvent } from './gateway-event.ts';
+import { fromGatewayResult, type ReceivedRequest, readBody, toGatewayEvent } from './gateway-event.ts';
 
 const route = { routeKey: 'GET /v1/things/{name}', pathParameters: { name: 'a%20b' } };
 const request = (over: Partial<ReceivedRequest> = {}): ReceivedRequest => ({
@@ -96,4 +98,23 @@ describe('the HTTP response of a handler result', () => {
     const response = fromGatewayResult({ statusCode: 200, headers: { ETag: '"1"', 'X-Count': 3 } });
     expect(response.headers).toEqual({ etag: '"1"', 'x-count': '3' });
   });
+});
+
+test('a body that came in any pieces is whole, in one piece of at most twice its size, and nothing beyond the limit', async () => {
+  const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 200 }), { maxLength: 60 });
+  await fc.assert(
+    fc.asyncProperty(pieces, fc.nat({ max: 6_000 }), async (chunks, limit) => {
+      const message = Readable.from(chunks.map((chunk) => Buffer.from(chunk))) as unknown as IncomingMessage;
+      const whole = Buffer.concat(chunks);
+      const body = await readBody(message, limit);
+      expect(body === undefined).toBe(whole.length > limit);
+      if (body === undefined) return;
+      expect(body.equals(whole)).toBe(true);
+      expect(body.buffer.byteLength).toBeLessThanOrEqual(2 * whole.length);
+    }),
+  );
+  // A letter at a time, each of which would be an object of a hundred bytes.
+  const letters = Readable.from(Array.from({ length: 5_000 }, () => Buffer.from('x'))) as unknown as IncomingMessage;
+  const body = await readBody(letters, 6_000);
+  expect([body?.length, (body?.buffer.byteLength ?? 0) <= 10_000]).toEqual([5_000, true]);
 });

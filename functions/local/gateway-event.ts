@@ -122,22 +122,39 @@ export function fromGatewayResult(result: APIGatewayProxyResultV2 | undefined): 
   const headers: OutgoingHttpHeaders = {};
   for (const [name, value] of Object.entries(result.headers ?? {})) headers[name.toLowerCase()] = String(value);
   if (result.cookies && result.cookies.length > 0) headers['set-cookie'] = [...result.cookies];
-  return {
-    statusCode: result.statusCode ?? 200,
-    headers,
-    body: Buffer.from(result.body ?? '', result.isBase64Encoded ? 'base64' : 'utf8'),
-  };
+  const isShared = String(headers['cache-control'] ?? '').startsWith('public');
+  const body = (isShared ? shared : bytesOf)(result);
+  return { statusCode: result.statusCode ?? 200, headers, body };
 }
 
-/** Undefined when the client sent more than `limit` bytes: the caller answers 413 and closes. */
+type Structured = APIGatewayProxyStructuredResultV2;
+const bytesOf = ({ body = '', isBase64Encoded = false }: Structured): Buffer =>
+  Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8');
+
+let lastShared: { readonly text: string | undefined; readonly bytes: Buffer } | undefined;
+/** What any cache may keep is the same for all clients, and those that read it slowly hold it once. */
+function shared(result: Structured): Buffer {
+  if (lastShared?.text !== result.body) lastShared = { text: result.body, bytes: bytesOf(result) };
+  return lastShared?.bytes ?? bytesOf(result);
+}
+
+/**
+ * Undefined when the client sent more than `limit` bytes: the caller answers 413 and closes. What came is kept in one piece: a client that sends
+ * a byte at a time would make this process hold a hundred times as much in objects.
+ */
 export async function readBody(message: IncomingMessage, limit: number): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = [];
+  let bytes: Buffer = Buffer.alloc(0);
   let length = 0;
   // The rest is left to be read: destroying the message would end the connection before its answer.
   for await (const chunk of message.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    if (length + chunk.length > limit) return undefined;
+    if (length + chunk.length > bytes.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(2 * bytes.length, length + chunk.length));
+      bytes.copy(larger, 0, 0, length);
+      bytes = larger;
+    }
+    chunk.copy(bytes, length);
     length += chunk.length;
-    if (length > limit) return undefined;
-    chunks.push(chunk);
   }
-  return Buffer.concat(chunks);
+  return bytes.subarray(0, length);
 }

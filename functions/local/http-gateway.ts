@@ -8,10 +8,13 @@ import { requestMessage } from '#functions/runtime/request-log.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { codes } from '#shared/errors/codes.ts';
 import type { Ids } from '#shared/ports/ids.ts';
+import { sendInPieces } from './answer-pieces.ts';
 import { fromGatewayResult, readBody, splitUrl, toGatewayEvent } from './gateway-event.ts';
 import type { Router } from './gateway-router.ts';
 import { invocationContext } from './invocation.ts';
+import { createKnownCallers } from './known-callers.ts';
 import { type Proxies, trustProxies } from './proxies.ts';
+import { createStartTurns, type StartTurns, turnOf, turnOfAddress } from './start-turns.ts';
 
 /** Lambda's limit for a request payload. */
 export const maxBodyBytes = 6 * 1024 * 1024;
@@ -22,24 +25,39 @@ const noProxies = trustProxies([]);
 /** Told of each answer; `route` is empty where there is none. */
 export type OnAnswer = (route: string, status: number, seconds: number) => void;
 
+export interface HttpGatewayOptions {
+  readonly proxies?: Proxies;
+  readonly onAnswer?: OnAnswer;
+  /** Default: turns of its own. */
+  readonly turns?: StartTurns;
+}
+
+/** Requests begin in turns over the tenants of credentials that were found good before; all others in turns over their addresses. */
 export function createHttpGateway(
-  composition: Composition,
+  given: Composition,
   router: Router,
   ids: Ids,
-  proxies: Proxies = noProxies,
-  onAnswer: OnAnswer = () => undefined,
+  { proxies = noProxies, onAnswer = () => undefined, turns = createStartTurns() }: HttpGatewayOptions = {},
 ): RequestListener {
+  const callers = createKnownCallers();
+  const composition: Composition = { ...given, onMember: callers.onMember };
   const answer = async (
     message: IncomingMessage,
     { requestId, from }: { readonly requestId: string; readonly from: string },
     isRoute: (routeKey: string) => void,
   ): Promise<APIGatewayProxyResultV2> => {
+    const tenant = callers.tenantOf(message.headers.authorization);
+    const owner = tenant === undefined ? turnOfAddress(from) : turnOf(tenant);
+    await turns.take(owner);
     const method = message.method ?? 'GET';
     const url = message.url ?? '/';
     mustHaveOneHost(message);
     const { run, ...route } = router(method, splitUrl(url).rawPath);
     isRoute(route.routeKey);
+    const isWhole = message.complete;
     const body = await readBody(message, maxBodyBytes);
+    // What came later begins only now.
+    if (!isWhole) await turns.take(owner);
     if (body === undefined) {
       throw new AppError('too_large', `the body is larger than ${maxBodyBytes} bytes, which is the limit`, {
         detail: { limit: maxBodyBytes },
@@ -132,9 +150,9 @@ export function sendResult(response: ServerResponse, message: IncomingMessage, r
     ...(!empty && { 'content-length': body.length }),
     ...(unread && { connection: 'close' }),
   });
-  const payload = empty || message.method === 'HEAD' ? '' : body;
+  const payload = empty || message.method === 'HEAD' ? Buffer.alloc(0) : body;
   if (!unread) {
-    response.end(payload);
+    sendInPieces(response, payload);
     return;
   }
   // A socket that is closed with unread bytes resets the connection, and a client that still writes may never read its answer.

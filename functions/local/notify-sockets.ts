@@ -13,6 +13,7 @@ import type { Ids } from '#shared/ports/ids.ts';
 import { fromGatewayResult, splitUrl } from './gateway-event.ts';
 import { invocationContext } from './invocation.ts';
 import { type Proxies, trustProxies } from './proxies.ts';
+import { type StartTurns, turnOf, turnOfAddress } from './start-turns.ts';
 
 /** API Gateway's limit for one frame. */
 const maxFrameBytes = 32 * 1024;
@@ -30,7 +31,8 @@ export interface NotifySockets extends AgentChannel {
   readonly connections: Connections;
   /** How many agents are connected. */
   readonly size: number;
-  attach(server: Server, composition: Composition, ids: Ids): void;
+  /** Frames are handled in turns over the tenants, connections are opened in turns over their addresses. */
+  attach(server: Server, composition: Composition, ids: Ids, turns: StartTurns): void;
   close(): Promise<void>;
 }
 
@@ -86,7 +88,7 @@ export function createNotifySockets(proxies: Proxies = trustProxies([])): Notify
         if (socket?.readyState === 1) socket.send(JSON.stringify({ type: 'desired', revision }));
       }
     },
-    attach(server, composition, ids) {
+    attach(server, composition, ids, turns) {
       const { log } = composition;
       const invoke = (run: SocketFunction, event: SocketEvent, name: string) =>
         run(event, invocationContext(composition, name, event.requestContext.requestId));
@@ -94,6 +96,8 @@ export function createNotifySockets(proxies: Proxies = trustProxies([])): Notify
       const upgrade = async (request: IncomingMessage, raw: Duplex, head: Buffer) => {
         const connectionId = ids.next('conn');
         const requestId = ids.next('req');
+        await turns.take(turnOfAddress(proxies.clientOf(request)));
+        if (raw.destroyed) return;
         if (splitUrl(request.url ?? '').rawPath !== socketPath) {
           return refuse(raw, 404, `agents connect at ${socketPath}\n`);
         }
@@ -120,7 +124,9 @@ export function createNotifySockets(proxies: Proxies = trustProxies([])): Notify
           });
           socket.on('message', (data) => {
             connection.alive = true;
-            invoke(message, on('MESSAGE', data.toString()), '$default')
+            turns
+              .take(turnOf(connection.agent?.tenant ?? ''))
+              .then(() => invoke(message, on('MESSAGE', data.toString()), '$default'))
               .then((answer) => {
                 const { statusCode, body } = fromGatewayResult(answer);
                 if (statusCode !== 200) socket.close(1008);

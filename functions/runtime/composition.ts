@@ -30,6 +30,8 @@ export interface Composition {
   readonly version: string;
   /** Resolves with true when something of the tenant may have changed; with false after `withinMs` in which nothing was heard. A hint, like every event. */
   readonly untilChange: (tenant: string, withinMs: number, signal: AbortSignal) => Promise<boolean>;
+  /** Told of the `authorization` of each request for members: whose it is, or undefined when it was refused. */
+  readonly onMember?: (authorization: string, tenant: string | undefined) => void;
   /** Default: what a request may ask for. */
   readonly longestWaitSeconds?: number;
   /** Set where CloudWatch reads the log: the broker's name in metrics. */

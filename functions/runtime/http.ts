@@ -197,13 +197,18 @@ const waited = new WeakSet<APIGatewayProxyEventV2>();
 
 /** Authentication, rate limit of the tenant, authorization for this route: in that order, before any input is read. A request that is refused after the first has its tenant in the log. */
 async function admit(route: AnyRoute, event: APIGatewayProxyEventV2, context: Context): Promise<void> {
-  const { control } = compositionOf(context);
+  const { control, onMember } = compositionOf(context);
   const { tenants } = control;
+  const { authorization = '' } = event.headers;
   switch (route.auth) {
     case 'none':
       return;
     case 'key': {
-      const caller = await authenticateMember(control, event.headers, originOf(event));
+      const caller = await authenticateMember(control, event.headers, originOf(event)).catch((error: unknown) => {
+        onMember?.(authorization, undefined);
+        throw error;
+      });
+      onMember?.(authorization, caller.tenant);
       principals.set(event, { caller });
       noteStanding(event, await tenants.admit(caller.tenant, 'requests'));
       if (route.method !== 'GET') await tenants.mustBeActive(caller.tenant);

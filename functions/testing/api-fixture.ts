@@ -104,7 +104,7 @@ export async function createApiFixture(options: ApiFixtureOptions = {}): Promise
     clock,
     ids,
     log,
-    channel: { ring: () => undefined },
+    channel: { ring: () => guard.rings() },
     broker: () => ({ url: apiUrl }),
     documents: options.documents ?? createHttpsJson({ allowPrivateAddresses: true }),
     ...(options.without !== 'webhooks' && { secretBox: createSealedBox(new Uint8Array(32)) }),

@@ -20,7 +20,7 @@ interface Parameter {
   readonly required?: boolean;
   readonly schema: Schema;
 }
-interface Operation {
+export interface Operation {
   readonly id: string;
   readonly method: string;
   readonly path: string;
@@ -46,7 +46,8 @@ export const operations: readonly Operation[] = Object.entries(
 );
 
 const components = (document.components as unknown as { schemas: Record<string, Schema> }).schemas;
-const resolve = (ref: string): Schema => components[ref.slice(ref.lastIndexOf('/') + 1)] ?? {};
+/** Of a `$ref` of the API document. */
+export const schemaOf = (ref: string): Schema => components[ref.slice(ref.lastIndexOf('/') + 1)] ?? {};
 
 interface Tenant {
   readonly name: string;
@@ -179,7 +180,7 @@ export async function runIsolation({
   function callOf(tenant: Tenant, operation: Operation): ApiCall {
     const source = {
       choice,
-      resolve,
+      resolve: schemaOf,
       text: (name: string, schema: Schema) => textFor(tenant, operation, name, schema),
     };
     let path = operation.path;

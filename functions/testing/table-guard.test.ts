@@ -45,3 +45,10 @@ test.each([
   const reading = guard.asFunctionOf(name, () => guard.guarded(store).query({ partition, limit: 1 }));
   await expect(reading).rejects.toThrow(`${name} has no right to read ${partition}`);
 });
+
+test('a function that notifies agents without the right to fails its test, and one with it does not', async () => {
+  const guard = createTableGuard();
+  const ringing = (route: string) => guard.asFunctionOf(route, async () => guard.rings());
+  await expect(ringing('GET /v1/audit')).rejects.toThrow('api-audit-list has no right to notify agents');
+  for (const route of ['$connect', '$default', '$disconnect', 'POST /v1/peerings']) await ringing(route);
+});

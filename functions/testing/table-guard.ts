@@ -1,4 +1,4 @@
-/** Holds what a request does to the table against the rights of its function, as the policy of its role would: whichever test meets a missing right, fails. */
+/** Holds what a request does to the table, and that it notifies agents, against the rights of its function, as the policy of its role would: whichever test meets a missing right, fails. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Store } from '#control/ports/store.ts';
 import { cloudFunctions } from '#functions/catalogue.ts';
@@ -31,6 +31,8 @@ export interface TableGuard {
   asFunctionOf<T>(routeKey: string, work: () => Promise<T>): Promise<T>;
   /** `tenant`: in a session for this one. */
   guarded(store: Store, tenant?: string): Store;
+  /** The function that acts notifies an agent. Throws nothing, as no channel does. */
+  rings(): void;
   /** Whether the function that acts takes a session for each tenant. */
   hasSessions(): boolean;
 }
@@ -61,6 +63,11 @@ export function createTableGuard(): TableGuard {
       const result = await acting.run(now, work);
       if (now.missing !== undefined) throw now.missing;
       return result;
+    },
+    rings() {
+      const now = acting.getStore();
+      if (now === undefined || now.fn.access.includes('channel:ring')) return;
+      now.missing ??= new MissingRight(`${now.fn.name} has no right to notify agents: functions/catalogue.ts`);
     },
     hasSessions,
     guarded(store, tenant) {

@@ -157,3 +157,25 @@ test('one peer that takes all that it may leaves the others what is theirs', asy
   await expect(greedy.api.list(configMaps)).rejects.toMatchObject(tooLarge);
   expect(await honest.api.list(configMaps)).toHaveLength(10);
 });
+
+test('answers that never end share one bound, and give back what they took when they are left', async () => {
+  const endless: Answer = (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '90000' });
+    response.write(' '.repeat(60_000));
+  };
+  const { api, bounds } = await connect(endless, { inFlightBytes: 100_000 });
+  const stop = new AbortController();
+  const outcomes = ['a', 'b'].map((name) =>
+    api.get(configMaps, { namespace: 'n', name }, stop.signal).then(
+      () => 'an answer',
+      (error: unknown) => error,
+    ),
+  );
+  expect(await Promise.race(outcomes)).toMatchObject(tooLarge);
+  stop.abort();
+  await Promise.all(outcomes);
+  await eventually('all is free', async () => {
+    bounds.take(bounds.sizes.inFlightBytes);
+    return true;
+  });
+});

@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest';
 import { unseenRights } from '#cli/install/unseen-rights.ts';
-import { narrowable, type RoleRights, rightsOf, rightsProblems, staleExcuses, type Used } from './compare.ts';
+import {
+  narrowable,
+  type RoleRights,
+  rightsList,
+  rightsOf,
+  rightsProblems,
+  staleExcuses,
+  type Used,
+} from './compare.ts';
 import { installedRoles, ofEachKind } from './installed-roles.ts';
 
 const rule = (group: string, resources: string[], verbs: string[]) => ({ apiGroups: [group], resources, verbs });
@@ -18,6 +26,14 @@ test('a right that was never used is named with its role', () => {
   expect(rightsProblems([agent], all, [])).toEqual([]);
   expect(rightsProblems([agent], all.slice(1), [])).toEqual(['agent may get pods, and nothing used that']);
   expect(rightsProblems([agent], all.slice(0, -1), [])).toEqual(['agent may list x.io/things, and nothing used that']);
+});
+
+test('the list says of each right of each role where it was used', () => {
+  const used: Used[] = [...all.slice(1), { ...all[1]!, place: 'tenants' }];
+  expect(rightsList([agent, guest], used)).toEqual([
+    ...['agent\tget pods\tunused', 'agent\tpatch pods\tcluster tenants', 'agent\tget pods/status\tcluster'],
+    ...['agent\tpatch pods/status\tcluster', 'agent\tlist x.io/things\tcluster', 'guest\tget pods\tunused'],
+  ]);
 });
 
 test('a guest used what its own role granted, and not what another one did', () => {

@@ -72,6 +72,17 @@ export const narrowable = (roles: readonly RoleRights[], used: readonly Used[]):
       });
     });
 
+/** Every right of every role, and where it was used: `role<TAB>right<TAB>places`, or `unused`. */
+export const rightsList = (roles: readonly RoleRights[], used: readonly Used[]): readonly string[] =>
+  roles.flatMap((one) => {
+    const counts = usesOf(one, used);
+    return rightsOf(one.rules).map((right) => {
+      const means = [right, ...(impliedBy[right] ?? [])];
+      const places = new Set(counts.filter((use) => means.includes(use.right)).map(({ place }) => place));
+      return [one.role, right, [...places].sort().join(' ') || 'unused'].join('\t');
+    });
+  });
+
 /** What is wrong, one text for each right; none: every right was used, or says why not. */
 export function rightsProblems(
   roles: readonly RoleRights[],

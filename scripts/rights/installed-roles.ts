@@ -30,7 +30,7 @@ const whole = objectsOfAgent({
       fixed: { external: false, internal: false },
     },
   },
-  storage: { className: 'liqo', isDefault: false },
+  storage: { className: 'liqo', capacityClassName: 'isthmus', isDefault: false },
   metrics: 'authenticated',
 });
 

@@ -4,6 +4,8 @@ import type {
   V1CertificateSigningRequest,
   V1ClusterRole,
   V1ClusterRoleBinding,
+  V1CSIDriver,
+  V1CSIStorageCapacity,
   V1CustomResourceDefinition,
   V1DaemonSet,
   V1Deployment,
@@ -37,6 +39,8 @@ export type ServiceAccount = Meta<Wire<V1ServiceAccount>>;
 export type PersistentVolumeClaim = Meta<Wire<V1PersistentVolumeClaim>>;
 export type PersistentVolume = Meta<Wire<V1PersistentVolume>>;
 export type StorageClass = Meta<Wire<V1StorageClass>>;
+export type CsiDriver = Meta<Wire<V1CSIDriver>>;
+export type CsiStorageCapacity = Meta<Wire<V1CSIStorageCapacity>>;
 export type Deployment = Meta<Wire<V1Deployment>>;
 export type DaemonSet = Meta<Wire<V1DaemonSet>>;
 export type Role = Meta<Wire<V1Role>>;
@@ -77,6 +81,14 @@ export const persistentVolumeClaims = kind<PersistentVolumeClaim>(
 );
 export const persistentVolumes = kind<PersistentVolume>('', 'v1', 'PersistentVolume', 'persistentvolumes', false);
 export const storageClasses = kind<StorageClass>('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses', false);
+export const csiDrivers = kind<CsiDriver>('storage.k8s.io', 'v1', 'CSIDriver', 'csidrivers', false);
+export const csiStorageCapacities = kind<CsiStorageCapacity>(
+  'storage.k8s.io',
+  'v1',
+  'CSIStorageCapacity',
+  'csistoragecapacities',
+  true,
+);
 export const events = kind<KubeEvent>('events.k8s.io', 'v1', 'Event', 'events', true);
 export const coreEvents = kind<CoreEvent>('', 'v1', 'Event', 'events', true);
 export const ingresses = kind<Ingress>('networking.k8s.io', 'v1', 'Ingress', 'ingresses', true);

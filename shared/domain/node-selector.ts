@@ -55,6 +55,21 @@ export const inPod = (terms: readonly NodeSelectorTerm[]): NodeSelectorTerm[] =>
 export const matchesTerms = (node: NodeFacts, terms: readonly NodeSelectorTerm[]): boolean =>
   terms.some((term) => matchesTerm(node, term));
 
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly NodeSelectorRequirement[];
+}
+
+/** A selector of labels as the API machinery has it: an empty one selects everything, none at all selects nothing. */
+export function selectsLabels(selector: LabelSelector | undefined, labels: NodeFacts['labels'] = {}): boolean {
+  if (selector === undefined) return false;
+  const { matchLabels = {}, matchExpressions = [] } = selector;
+  return (
+    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
+    matchExpressions.every((requirement) => meets(labels[requirement.key], requirement))
+  );
+}
+
 /** `clusterSelector` of a NamespaceOffloading: absent or without terms it selects every cluster, unlike a scheduler's selector. */
 export const selectsCluster = (node: NodeFacts, selector: NodeSelector | undefined): boolean =>
   !selector?.nodeSelectorTerms?.length || matchesTerms(node, selector.nodeSelectorTerms);

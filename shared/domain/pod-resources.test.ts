@@ -27,9 +27,14 @@ describe('the requests of a pod', () => {
     expect(podRequests(spec)).toEqual({ cpu: 3n * nano });
   });
 
-  test('overhead comes on top and pod-level requests replace the sum', () => {
+  test('overhead comes on top, and pod-level requests count where they are more than the sum', () => {
     const spec = pod({ containers: [box('a', '1')], overhead: { cpu: '250m' }, resources: { requests: { cpu: '2' } } });
     expect(podRequests(spec)).toEqual({ cpu: (nano * 9n) / 4n });
+  });
+
+  test('pod-level requests of less than the sum hide nothing: API servers before 1.34 drop them and keep the containers', () => {
+    const spec = pod({ containers: [box('a', '64')], resources: { requests: { cpu: '1m' }, limits: { cpu: '64' } } });
+    expect(podRequests(spec)).toEqual({ cpu: 64n * nano });
   });
 
   test('a limit without a request counts, because the API server makes a request of it', () => {

@@ -76,7 +76,8 @@ const isSidecar = (container: Container): boolean => container.restartPolicy ===
 
 /**
  * Requests of the whole pod: the larger of what runs at last (containers and sidecars) and what runs while initialising (each init
- * container beside the sidecars started before it); pod-level requests, where set, replace the sum; overhead comes on top.
+ * container beside the sidecars started before it), and of the pod-level requests; overhead comes on top. Where an API server knows pod-level requests it
+ * refuses those below the sum. Where it does not, it drops them, and the containers are what runs.
  */
 export function podRequests(spec: PodSpec): Amounts {
   let sidecars: Amounts = {};
@@ -88,7 +89,7 @@ export function podRequests(spec: PodSpec): Amounts {
   }
   const running = (spec.containers ?? []).map(requestsOf).reduce(addAmounts, sidecars);
   const summed = maxAmounts(running, starting);
-  return addAmounts({ ...summed, ...requestsOf({ resources: spec.resources ?? {} }) }, amountsOf(spec.overhead));
+  return addAmounts(maxAmounts(summed, requestsOf({ resources: spec.resources ?? {} })), amountsOf(spec.overhead));
 }
 
 /** What one pod consumes of a quota: its requests, and one of `pods`. */

@@ -14,6 +14,9 @@ export const storageNamespace = `${systemNamespace}-storage`;
  */
 export const remoteVolumeDriver = 'storage.isthmus.dev';
 
+/** Label of CSIStorageCapacity objects: whose they are. As external-provisioner writes it. */
+export const driverLabel = 'csi.storage.k8s.io/drivername';
+
 /** In the order in which messages name them. */
 export const virtualProvisioners: readonly string[] = [virtualProvisioner, remoteVolumeDriver];
 /** Undefined, as of an object that does not say: no. */

@@ -161,6 +161,15 @@ export const clusterCodes = {
     cause: 'the volume cannot be moved as asked; nothing was changed',
     remedy: 'do what the message says, and ask again',
   },
+  move_not_undoable: {
+    http: 409,
+    retry: false,
+    exit: 5,
+    cause:
+      'confirm and undo of a move of a volume are accepted while it is Undoable: from the switch on until the undo window ends',
+    remedy:
+      'ask with `isthmus move volume CLAIM -n NAMESPACE status`; before the switch abort is accepted, and without confirm the volume that was left goes when the window ends',
+  },
   move_failed: {
     http: 409,
     retry: true,

@@ -67,7 +67,7 @@ const agent: readonly Layer[] = [
     'slices',
     '',
   ),
-  line('agent/storage', 'model', 'providers', 'binding', 'volumes', 'mover', 'moves', ''),
+  line('agent/storage', 'model', 'capacity', 'providers', 'binding', 'volumes', 'mover', 'moves', ''),
   line(
     'agent/offloading/provider',
     'model',

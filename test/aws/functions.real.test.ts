@@ -1,5 +1,6 @@
 /** The bundles as deployed, end to end: enrolling, peering, events through the bus, repairs by the sweep, the end of a peering. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createConnectionTable } from '#control/adapters/apigateway/connections.ts';
 import { createControl } from '#control/control.ts';
 import { silentChannel } from '#control/ports/agent-channel.ts';
 import { Crash, createFaultyStore } from '#control/testing/faulty-store.ts';
@@ -254,6 +255,52 @@ describe('a process that died between storing a report and looking at its peerin
     await cloud.lose();
     await cloud.invoke('schedule-sweep', scheduledEvent);
     expect(await kindsDesired(provider)).toContain('Tenant');
+  });
+
+  /** As its function would have noted it at the time. */
+  const socketOpened = ({ tenant, clusterId, connectionId }: LambdaAgent): Promise<void> =>
+    createConnectionTable({ store: cloud.store(), clock: systemClock }).add(connectionId, {
+      tenant,
+      clusterId,
+      principal: `cluster/${clusterId}`,
+      from: '',
+      requestId: 'rq',
+    });
+
+  const ofSockets: readonly {
+    readonly what: string;
+    readonly clusters: readonly [string, string];
+    readonly connected: boolean;
+    readonly act: (agent: LambdaAgent) => Promise<unknown>;
+  }[] = [
+    {
+      what: 'a notify socket that opens after a silence',
+      clusters: ['olten', 'thun'],
+      connected: false,
+      act: (agent) => agent.connect(),
+    },
+    {
+      what: 'a ping after a silence',
+      clusters: ['sion', 'brig'],
+      connected: true,
+      act: (agent) => agent.say({ type: 'ping' }),
+    },
+    {
+      what: 'the end of a notify socket',
+      clusters: ['biel', 'zug'],
+      connected: true,
+      act: (agent) => agent.disconnect(),
+    },
+  ];
+  test.each(ofSockets)('is made up for by $what, which rings the other agent', async ({ clusters, connected, act }) => {
+    const [consumer, provider] = clusters;
+    await reportedAndDied(consumer, provider, new ManualClock(Date.now() - 16 * 60_000));
+    await cloud.lose();
+    const [here, there] = [agents.get(consumer) as LambdaAgent, agents.get(provider) as LambdaAgent];
+    await socketOpened(there);
+    if (connected) await socketOpened(here);
+    await act(here);
+    expect(there.rings).toEqual([{ type: 'desired', revision: expect.any(Number) }]);
   });
 });
 

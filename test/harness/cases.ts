@@ -29,6 +29,7 @@ export const filesWithCases = [
   'test/system/console/pages.real.test.ts',
   'test/system/declarative/gitops.real.test.ts',
   'test/system/leaving/leaving.real.test.ts',
+  'test/system/network/network.real.test.ts',
   'test/system/peering/interrupted.real.test.ts',
 ] as const;
 

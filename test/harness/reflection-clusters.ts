@@ -61,12 +61,9 @@ export function startConsumer(clusters: OffloadingClusters, options: Partial<Vir
   return running(controller.run(stop.signal), stop);
 }
 
-export function startProvider(
-  clusters: OffloadingClusters,
-  options: { readonly denyDirectConnections?: boolean } = {},
-): Running {
+export function startProvider(clusters: OffloadingClusters): Running {
   const stop = new AbortController();
-  const deps = { cluster: clusters.provider, clock: systemClock, log: silentLog, ...options };
+  const deps = { cluster: clusters.provider, clock: systemClock, log: silentLog };
   return running(createShadowEndpointSliceController(deps).run(stop.signal), stop);
 }
 

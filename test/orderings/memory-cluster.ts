@@ -25,6 +25,8 @@ export class MemoryCluster {
   isCut = false;
   /** Watches of peers come late, while their requests are answered. */
   isUnheard = false;
+  /** So do those of this cluster's own clients. */
+  isDeaf = false;
   /** Told after every write: `after` is undefined when the object is gone. */
   onWrite: (before: KubeObject, after: KubeObject | undefined) => void = () => undefined;
 
@@ -52,7 +54,7 @@ export class MemoryCluster {
 
   #behind(): LaggingCache[] {
     return [...this.#watching].flatMap(([cache, side]) =>
-      cache.hasNews && !(side === 'peer' && (this.isCut || this.isUnheard)) ? [cache] : [],
+      cache.hasNews && !(side === 'peer' ? this.isCut || this.isUnheard : this.isDeaf) ? [cache] : [],
     );
   }
 
@@ -193,10 +195,13 @@ export class MemoryCluster {
   delete(
     type: ResourceType,
     ref: ObjectRef,
-    { uid, gracePeriodSeconds }: { uid?: string; gracePeriodSeconds?: number } = {},
+    options: { readonly uid?: string; readonly resourceVersion?: string; readonly gracePeriodSeconds?: number } = {},
   ): boolean {
+    const { uid, resourceVersion, gracePeriodSeconds } = options;
     const found = this.#objects.get(keyOf(type.kind, ref));
     if (!found || (uid !== undefined && uid !== found.metadata.uid)) return false;
+    if (resourceVersion !== undefined && resourceVersion !== found.metadata.resourceVersion)
+      throw new AppError('kube_conflict', `${type.kind} ${ref.name} has changed`);
     const isGraceful = found.kind === 'Pod' && found.spec?.nodeName !== undefined && gracePeriodSeconds !== 0;
     if (!isGraceful && !found.metadata.finalizers?.length && found.kind !== 'Namespace') {
       this.#remove(found);

@@ -16,6 +16,7 @@ import {
   etcdArgs,
   kubeconfigOf,
   schedulerArgs,
+  schedulerConfig,
   writeCredentials,
 } from './control-plane.ts';
 import type { BedImages } from './images.ts';
@@ -81,7 +82,7 @@ function commandLine(slot: number, spec: ClusterSpec, node: NodeSpec, component:
     'kube-apiserver': () => [kubebox, ...apiServerArgs(plane, spec.apiServerFlags)],
     // Node ranges are fixed beforehand, hence no allocation by the controller manager.
     'kube-controller-manager': () => [kubebox, ...controllerManagerArgs(plane, [`--cluster-cidr=${spec.podCidr}`])],
-    'kube-scheduler': () => [kubebox, ...schedulerArgs(plane)],
+    'kube-scheduler': () => [kubebox, ...schedulerArgs(schedulerConfig(plane))],
     containerd: () => ['containerd', `--config=${inNode.node}/containerd.toml`],
     kubelet: () => [kubebox, ...kubeletArgs(node)],
     'kube-proxy': () => [kubebox, ...proxyArgs],

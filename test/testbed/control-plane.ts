@@ -185,8 +185,10 @@ export function controllerManagerArgs(plane: ControlPlane, extra: readonly strin
   ];
 }
 
-export function schedulerArgs(plane: ControlPlane, extra: readonly string[] = []): string[] {
-  const config = path.join(plane.dir, 'scheduler.conf');
+export const schedulerConfig = ({ dir }: ControlPlane): string => path.join(dir, 'scheduler.conf');
+
+/** `config`: path of its kubeconfig. */
+export function schedulerArgs(config: string, extra: readonly string[] = []): string[] {
   return [
     'kube-scheduler',
     `--kubeconfig=${config}`,

@@ -40,8 +40,11 @@ test('a Secret that a guest labels with its peering is neither reported nor kept
   const planted = Array.from({ length: 20 }, (_, i) =>
     object('Secret', `mine-${i}`, 'shop-milan', { data: { csr: text(24_000), publicKey: text(24_000) } }),
   );
-  const nonce = object('Secret', 'liqo-signed-nonce', 'shop-milan', { data: { csr: text(100) } });
-  const { live, observed } = watchedObjects({ all: [cacheOf(secret.type, [...planted, nonce])] }, set);
+  // Names that a broker uses, in a namespace that is not the peering's.
+  const named = ['liqo-nonce', 'liqo-signed-nonce', 'gw-milan'].map((name) =>
+    object('Secret', name, 'shop-milan', { data: { csr: text(100) } }),
+  );
+  const { live, observed } = watchedObjects({ all: [cacheOf(secret.type, [...planted, ...named])] }, set);
   expect([live, observed]).toEqual([[], []]);
   expect(JSON.stringify(planted.map(cached)).length).toBeLessThan(10_000);
 });

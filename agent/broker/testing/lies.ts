@@ -233,15 +233,43 @@ export const anyLie = anyPart.map(({ what, peer = what.of, peerTenant, announcem
 }));
 
 /** The truth, in the newest words of milan. */
-export const truth = (peering: string, version = honest.length - 1): Omit<DesiredSet, 'revision'> => ({
+export const truth = (
+  peering: string,
+  version = honest.length - 1,
+  role: DesiredSet['role'] = 'consumer',
+): Omit<DesiredSet, 'revision'> => ({
   peering,
-  role: 'consumer',
+  role,
   peer: 'milan',
   state: 'present',
   peerDead: false,
   announcement: ofMilan[version] ?? '',
-  objects: manifestsFor('consumer', 'milan', honest[version] ?? factsOf(0), milan.pem),
+  objects: manifestsFor(role, 'milan', honest[version] ?? factsOf(0), milan.pem),
 });
+
+/** The truth but for one value: every place of every spec, with what stands there in a manifest of another cluster, and some more. */
+export function nearTruths(
+  role: DesiredSet['role'],
+): { readonly at: string; readonly set: Omit<DesiredSet, 'revision'> }[] {
+  const whole = truth('pe_1', undefined, role);
+  const other = manifestsFor(role, 'milan', foreign[0] ?? factsOf(0), thief.pem);
+  const placesIn = (value: unknown, path: readonly string[] = []): (readonly string[])[] =>
+    typeof value === 'object' && value !== null
+      ? Object.entries(value).flatMap(([key, inner]) => placesIn(inner, [...path, key]))
+      : [path];
+  const valueAt = (object: unknown, path: readonly string[]): unknown =>
+    path.reduce<unknown>((inner, key) => (inner as Record<string, unknown>)[key], object);
+  return whole.objects.flatMap((manifest, i) =>
+    placesIn(manifest.spec ?? {}, ['spec']).flatMap((path) =>
+      [valueAt(other[i], path), foreign[0]?.apiServer, 'TolerateNoHandshake', 'thief'].map((value) => {
+        const objects = structuredClone(whole.objects) as KubeManifest[];
+        const inner = valueAt(objects[i], path.slice(0, -1)) as Record<string, unknown>;
+        inner[path.at(-1) ?? ''] = value;
+        return { at: `${manifest.kind} ${path.join('.')} = ${value}`, set: { ...whole, objects } };
+      }),
+    ),
+  );
+}
 
 /** What `isthmus join` left in rome. */
 export const lockOfRome: PeeringLock = {

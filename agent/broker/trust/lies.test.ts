@@ -15,7 +15,18 @@ import { countOf } from '#test/harness/cases.ts';
 import { RememberingCluster } from '#test/harness/remembering-cluster.ts';
 import { createDesiredState } from '../sync/apply-desired.ts';
 import { brokerCaches } from '../sync/watched-objects.ts';
-import { anyLie, base64, factsOf, honest, lockOfRome, manifestsFor, milan, rome, truth } from '../testing/lies.ts';
+import {
+  anyLie,
+  base64,
+  factsOf,
+  honest,
+  lockOfRome,
+  manifestsFor,
+  milan,
+  nearTruths,
+  rome,
+  truth,
+} from '../testing/lies.ts';
 import { createPeerTrust } from './peer-trust.ts';
 
 const signal = new AbortController().signal;
@@ -151,6 +162,30 @@ describe('a broker that lies', () => {
     // Lies that happen to be the truth were among them: the generator reaches the inside.
     expect(through).toBeGreaterThan(lies / 1_000);
   }, 600_000);
+
+  test.each(['consumer', 'provider'] as const)(
+    'gets no single value of its own into a set about a %s that is the truth otherwise',
+    async (role) => {
+      const here = world();
+      const refused = new Set<string>();
+      for (const { at, set } of nearTruths(role)) {
+        await here.tell(set);
+        expect(() => versionsIn(here), at).not.toThrow();
+        if (here.sets.observed().some(({ refusals }) => refusals.length > 0)) refused.add(at.replace(/ = .*/, ''));
+      }
+      const told = role === 'consumer' ? ['Identity spec.authParams.apiServer', 'Identity spec.authParams.ca'] : [];
+      expect([...refused]).toEqual(
+        expect.arrayContaining([
+          ...told,
+          ...(role === 'provider' ? ['Tenant spec.publicKey'] : []),
+          ...['PublicKey spec.publicKey', 'Configuration spec.remote.cidr.pod.0'],
+          'Configuration spec.remote.cidr.external.0',
+        ]),
+      );
+      await here.tell(truth('pe_1', undefined, role));
+      expect(here.sets.observed()[0]?.refusals).toEqual([]);
+    },
+  );
 
   test('cannot bring back what milan said before', async () => {
     const here = world();

@@ -47,3 +47,15 @@ test.each([
   const verdict = validateIp(ip('172.21.0.9', { serviceTemplate: { spec } }), guarded);
   expect(verdict).toMatchObject({ allowed: false, message: expect.stringContaining(says) });
 });
+
+test('nor one with annotations that controllers of the cluster obey', () => {
+  const of = (key: string) =>
+    validateIp(ip('172.21.0.9', { serviceTemplate: { metadata: { annotations: { [key]: 'bank.example.com' } } } }), []);
+  expect(of('external-dns.alpha.kubernetes.io/hostname')).toMatchObject({
+    allowed: false,
+    message: expect.stringContaining(
+      'spec.serviceTemplate.metadata.annotations has external-dns.alpha.kubernetes.io/hostname',
+    ),
+  });
+  expect(of('note').allowed).toBe(true);
+});

@@ -37,6 +37,12 @@ export function validateIp(ip: Ip, guarded: readonly Guarded[]): Verdict {
       'forbidden',
       `spec.networkRef is ${ip.spec.networkRef.name}: accepted from ${who}; leave it out, and the address is of the external range`,
     );
+  const order = Object.keys(ip.spec.serviceTemplate?.metadata?.annotations ?? {}).find((key) => key.includes('/'));
+  if (order !== undefined)
+    return deny(
+      'forbidden',
+      `spec.serviceTemplate.metadata.annotations has ${order}, which controllers of this cluster may obey: accepted from ${who}, and from others keys without a domain`,
+    );
   const service = ip.spec.serviceTemplate?.spec as ServiceFields | undefined;
   if (service?.externalIPs?.length || (service?.type !== undefined && service.type !== 'ClusterIP'))
     return deny(

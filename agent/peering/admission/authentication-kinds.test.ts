@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Review } from '#agent/admission/review.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
-import { validateReplica, validateTenant } from './authentication-kinds.ts';
+import { validateCount, validateReplica, validateTenant } from './authentication-kinds.ts';
 
 const copy = (labels: Record<string, string> = {}, annotations: Record<string, string> = {}): KubeObject => ({
   apiVersion: 'authentication.liqo.io/v1beta1',
@@ -24,14 +24,22 @@ const copy = (labels: Record<string, string> = {}, annotations: Record<string, s
 /** The provider's own slice, towards the same peer: two opposite peerings share the namespace. */
 const own = copy({ 'liqo.io/replicated': '', 'liqo.io/replication': 'true', 'liqo.io/originID': '' });
 
-const by = (operation: Review['operation'], object: KubeObject | undefined, before?: KubeObject) =>
-  validateReplica({ operation, user: { name: 'rome', groups: ['liqo.io'] }, object, before } as unknown as Review);
+const by = (operation: Review['operation'], object: KubeObject | undefined, before?: KubeObject, more: object = {}) =>
+  validateReplica({
+    operation,
+    user: { name: 'rome', groups: ['liqo.io'] },
+    object,
+    before,
+    ...more,
+  } as unknown as Review);
+const held = (...finalizers: string[]): KubeObject => ({ ...copy(), metadata: { ...copy().metadata, finalizers } });
 
 describe('a consumer', () => {
   test.each([
     { what: 'create a copy of its own object', verdict: by('CREATE', copy()) },
     { what: 'update its copy', verdict: by('UPDATE', copy(), copy()) },
     { what: 'delete its copy', verdict: by('DELETE', undefined, copy()) },
+    { what: 'update a copy that the provider holds', verdict: by('UPDATE', held('of/provider'), held('of/provider')) },
   ])('may $what', ({ verdict }) => {
     expect(verdict.allowed).toBe(true);
   });
@@ -45,9 +53,26 @@ describe('a consumer', () => {
     { what: 'update an object of the provider', verdict: by('UPDATE', own, own) },
     { what: 'make an object of the provider its own', verdict: by('UPDATE', copy(), own) },
     { what: 'delete an object of the provider', verdict: by('DELETE', undefined, own) },
+    { what: 'hold its tenant namespace from its first write on', verdict: by('CREATE', held('example.com/stay')) },
+    { what: 'hold its tenant namespace later', verdict: by('UPDATE', held('example.com/stay'), copy()) },
+    { what: 'take off what the provider cleans up by', verdict: by('UPDATE', copy(), held('of/provider')) },
+    { what: 'leave its Quota behind by a finalizer', verdict: by('CREATE', held('orphan')) },
+    {
+      what: 'leave its Quota behind by an option',
+      verdict: by('DELETE', undefined, copy(), { isOrphaning: true }),
+    },
     { what: 'uncordon itself', verdict: by('UPDATE', copy(), copy({}, { 'liqo.io/cordon': 'true' })) },
   ])('may not $what', ({ verdict }) => {
     expect(verdict).toMatchObject({ allowed: false });
+  });
+});
+
+test('a consumer has a hundred copies of a kind, and no more', () => {
+  expect(validateCount(copy(), 99).allowed).toBe(true);
+  expect(validateCount(copy(), 100)).toMatchObject({
+    allowed: false,
+    code: 'quota_exceeded',
+    message: 'there are 100 objects of kind ResourceSlice here: accepted of one consumer are 100',
   });
 });
 

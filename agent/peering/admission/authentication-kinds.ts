@@ -9,6 +9,7 @@ import type { ResourceSlice } from '#shared/schema/liqo/resource-slice.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import type { VkOptionsTemplateSpec } from '#shared/schema/liqo/vk-options-template.ts';
+import { validateFinalizers, validateKeptFinalizers } from './finalizers.ts';
 
 type Texts = Readonly<Record<string, string>>;
 
@@ -24,7 +25,7 @@ const guardedAnnotations = [annotation.cordon, annotation.cordonTenant, isthmusA
  * What a consumer may write in its tenant namespace here: copies of its own objects, marked as such. Anything else would be taken for an
  * object of this cluster, and replicated or acted upon in its name.
  */
-export function validateReplica({ operation, user, object, before }: Review): Verdict {
+export function validateReplica({ operation, user, object, before, isOrphaning = false }: Review): Verdict {
   const origin = before?.metadata.labels?.[label.originId];
   if (before && (before.metadata.labels?.[label.replicated] !== 'true' || origin !== user.name)) {
     return deny(
@@ -32,7 +33,16 @@ export function validateReplica({ operation, user, object, before }: Review): Ve
       `${before.kind} ${before.metadata.name} is not a copy from consumer ${user.name}: it may not be changed or deleted with its credentials`,
     );
   }
+  if (isOrphaning)
+    return deny(
+      'forbidden',
+      `propagationPolicy is Orphan: what the provider made of ${before?.kind} ${before?.metadata.name} goes with it; accepted are Background and Foreground`,
+    );
   if (!object) return allow;
+  const finalizers = validateFinalizers(object, before);
+  if (!finalizers.allowed) return finalizers;
+  const kept = before ? validateKeptFinalizers(object, before) : allow;
+  if (!kept.allowed) return kept;
   const { labels = {}, annotations = {} } = object.metadata;
   if (operation === 'CREATE') {
     const wanted: Texts = {
@@ -56,6 +66,18 @@ export function validateReplica({ operation, user, object, before }: Review): Ve
     allow
   );
 }
+
+/** Of each kind. A peering needs one NamespaceMap, one Renew and a slice for each virtual node; each costs the provider's controllers a look at all others. */
+const mostCopies = 100;
+
+/** `others`: how many objects of the kind there are in its tenant namespace. */
+export const validateCount = ({ kind }: Pick<KubeObject, 'kind'>, others: number): Verdict =>
+  others < mostCopies
+    ? allow
+    : deny(
+        'quota_exceeded',
+        `there are ${others} objects of kind ${kind} here: accepted of one consumer are ${mostCopies}`,
+      );
 
 function unchanged(before: Texts = {}, after: Texts, keys: readonly string[], where: string): Verdict | undefined {
   const key = keys.find((k) => before[k] !== after[k]);

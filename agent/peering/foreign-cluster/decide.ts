@@ -162,7 +162,12 @@ export const isAnything = (facts: PeerFacts, others: number): boolean =>
 export function summarise(foreign: ForeignCluster, facts: PeerFacts): ForeignClusterStatus {
   const { tenant, identity, virtualNodes, nodes, health, nowMs } = facts;
   const before = foreign.status;
-  const expected = virtualNodes.filter(({ spec }) => spec.createNode !== false);
+  // Some are without a Node for good reasons: spec.createNode, or a drain by the provider.
+  const expected = virtualNodes.filter(
+    ({ spec, status }) =>
+      spec.createNode !== false &&
+      !status?.conditions?.some((condition) => condition.type === 'Node' && condition.status === 'None'),
+  );
   const apiServerUrl = apiServerOf(facts);
   const isProvider = identity !== undefined || facts.declaredServer !== undefined || virtualNodes.length > 0;
   const local = tenant?.status?.tenantNamespace ?? identity?.metadata.namespace;

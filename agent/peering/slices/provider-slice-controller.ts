@@ -28,6 +28,7 @@ import { label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, requeueAfterMs, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { addResources, excessOver, resourceTexts } from '#shared/domain/quantity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { StorageType } from '#shared/schema/definition/fields.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
@@ -43,6 +44,7 @@ import { providerConditions, supplyOf } from './provider-state.ts';
 import { growAfterMs } from './share.ts';
 import { answer, platformOf, type SliceFacts } from './status.ts';
 import { offeredClasses } from './storage-offer.ts';
+import { createStorageRoom } from './storage-room.ts';
 
 /** Undefined when the request is right; otherwise why not. */
 function requestRefusal(slice: ResourceSlice, tenant: Tenant, consumer: string): string | undefined {
@@ -58,7 +60,7 @@ function requestRefusal(slice: ResourceSlice, tenant: Tenant, consumer: string):
   }
 }
 
-/** Not a slice, which has a namespace: what the pods of this cluster request has changed. */
+/** Not a slice, which has a namespace: what the pods of this cluster request, or the storage that is left, has changed. */
 const sharesKey = 'shares';
 
 const soonerOf = (next: Outcome, ms: number | undefined): Outcome => {
@@ -77,6 +79,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
   const nodeCache = ownNodes(caches);
   const podCache = placedPods(caches);
   const classCache = caches.cache(storageClasses);
+  const room = createStorageRoom(caches, { classes: classCache, nodes: nodeCache });
   const keys = keysSecret(caches, config.systemNamespace);
   const issueDeps = {
     ...{ api, clock, secretCache, requestCache, config, keys },
@@ -134,6 +137,15 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     );
 
   const offerTo = (consumer: string) => offeredClasses(policies.list(), consumer, classCache.list());
+  /** With what is left of each class once `slice` has this grant. */
+  const offerWith = (slice: ResourceSlice, consumer: string, grant: Grant | undefined): readonly StorageType[] => {
+    const { namespace, uid } = slice.metadata;
+    const others = replicas()
+      .filter(({ metadata }) => metadata.namespace === namespace && metadata.uid !== uid)
+      .map(grantedTo);
+    const grants = [grant?.accepted ? grant.resources : {}, ...others].filter((one) => Object.keys(one).length > 0);
+    return room.offer(offerTo(consumer), consumer, grants);
+  };
 
   function grantOf(
     slice: ResourceSlice,
@@ -279,7 +291,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
       authentication: authenticated.facts,
       tenantCondition: tenant.spec.tenantCondition ?? 'Active',
       grant,
-      storageClasses: offerTo(consumer),
+      storageClasses: offerWith(slice, consumer, grant),
       nodeLabels: { ...config.clusterLabels, ...platformOf(nodeCache.list()) },
       nodeConditions: providerConditions(
         nodeCache.list(),
@@ -294,14 +306,18 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     return draining ?? soonerOf(authenticated.next, lookAgainMs);
   }
 
-  /** Looks only at those whose grant would change: pods of this cluster come and go all the time. */
+  /** Looks only at those whose grant or offer would change: pods of this cluster, and claims of guests, come and go all the time. */
   function lookAtShares(): Outcome {
     for (const slice of replicas()) {
       const consumer = slice.spec.consumerClusterID;
       const { grant } = consumer === undefined ? {} : grantOf(slice, consumer);
       const same =
+        consumer === undefined ||
         grant === undefined ||
-        (grant.accepted ? sameJson(grant.resources, grantedTo(slice)) : !isAccepted(slice, 'Resources'));
+        (grant.accepted
+          ? sameJson(grant.resources, grantedTo(slice)) &&
+            sameJson(offerWith(slice, consumer, grant), slice.status?.storageClasses ?? [])
+          : !isAccepted(slice, 'Resources'));
       if (!same) controller.enqueue(keyOf(slice));
     }
     return settled;
@@ -320,6 +336,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
         watch(nodeCache, () => replicas().map(keyOf)),
         watch(classCache, () => replicas().map(keyOf)),
         watch(podCache, () => []),
+        ...room.watches(sharesKey),
         watch(keys, () => replicas().map(keyOf)),
         watch(secretCache, (secret) => {
           const slice = ownerName(resourceSlices, secret);

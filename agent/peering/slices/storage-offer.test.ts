@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { StorageClass } from '#shared/domain/core-kinds.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
-import { isStorageResource, offeredClasses, unofferedClass } from './storage-offer.ts';
+import { isStorageResource, offeredClasses, storageLimits, unofferedClass } from './storage-offer.ts';
 
 const storageClass = (name: string, more: object = {}): StorageClass =>
   ({
@@ -64,4 +64,10 @@ test('resources of storage are told from those of nodes, and a class that is not
   expect(['cpu', 'ephemeral-storage', 'requests.cpu'].some(isStorageResource)).toBe(false);
   expect(unofferedClass({ cpu: '1', [gold]: '1Gi' }, ['fast'])).toBe('gold');
   expect(unofferedClass({ 'requests.storage': '1Gi', [gold]: '1Gi' }, ['gold'])).toBeUndefined();
+});
+
+test('is limited by all slices together, and not where one of them says nothing', () => {
+  const both = [{ 'requests.storage': '4Gi' }, { 'requests.storage': '6Gi', cpu: '1' }];
+  expect(storageLimits(both)).toEqual({ 'requests.storage': 10n * 2n ** 30n * 1_000_000_000n });
+  expect(storageLimits([...both, { cpu: '1' }])).toEqual({});
 });

@@ -1,6 +1,9 @@
 /** Which StorageClasses of this cluster a consumer may use, and which resources of a grant are about storage. Pure. */
 import { policiesAbout } from '#agent/model/policies.ts';
 import type { StorageClass } from '#shared/domain/core-kinds.ts';
+import { ownMember } from '#shared/domain/own-member.ts';
+import { type Amounts, amountsOf } from '#shared/domain/pod-resources.ts';
+import type { Resources } from '#shared/domain/quantity.ts';
 import { isVirtual } from '#shared/domain/volumes.ts';
 import type { StorageType } from '#shared/schema/definition/fields.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
@@ -18,6 +21,19 @@ export const storageResources = (className: string) => ({
   bytes: [plain[0], `${className}${classSuffix}${plain[0]}`],
   claims: [plain[1], `${className}${classSuffix}${plain[1]}`],
 });
+
+/** Of all slices of a consumer together, by what each was granted: what one of them does not limit is not limited. */
+export function storageLimits(grants: readonly Resources[]): Amounts {
+  const [first, ...others] = grants.map(amountsOf);
+  return Object.fromEntries(
+    Object.entries(first ?? {}).flatMap(([name, amount]) => {
+      const more = others.map((one) => ownMember(one, name));
+      return more.every((one) => one !== undefined)
+        ? [[name, more.reduce<bigint>((a, b) => a + (b ?? 0n), amount)]]
+        : [];
+    }),
+  );
+}
 
 /** The class of a storage resource that is not among `offered`; undefined: there is none. */
 export const unofferedClass = (resources: Readonly<Record<string, unknown>>, offered: readonly string[]) =>

@@ -5,6 +5,7 @@ import { type ControllerDeps, createController, watch } from '#kube/run/controll
 import { deleteObject } from '#kube/writes/write-if-changed.ts';
 import { backoffMs } from '#shared/async/backoff.ts';
 import {
+  namespaces,
   nodes,
   type PersistentVolume,
   type PersistentVolumeClaim,
@@ -98,6 +99,13 @@ export function createBindingController(deps: BindingDeps): Controller {
     deps,
   );
 
+  let ownMark: string | undefined;
+  /** Of this cluster, which another one of its name and ID does not share: the UID of its oldest namespace. */
+  async function incarnation(signal: AbortSignal): Promise<string> {
+    ownMark ??= (await api.get(namespaces, { name: 'kube-system' }, signal))?.metadata.uid;
+    return ownMark ?? 'unknown';
+  }
+
   async function selectedNodeOf(name: string, signal: AbortSignal): Promise<SelectedNode> {
     const node = nodeCache.get({ name });
     const provider = node && peerOf(node);
@@ -151,7 +159,12 @@ export function createBindingController(deps: BindingDeps): Controller {
     const claim = claims.get(refOfKey(key));
     const known = knownBackings(key);
     const strays = known.filter((one) => isUnpublished(one.object) && uidOf(one) !== claim?.metadata.uid);
-    if (strays.length > 0) return discardStrays(key, strays, signal);
+    if (strays.length > 0) {
+      // Whether an earlier cluster of this name has published one, its volumes would say, and they are gone with it.
+      const own = await incarnation(signal);
+      const ours = strays.filter(({ object }) => object.metadata.annotations?.[unpublished] === own);
+      if (ours.length > 0) return discardStrays(key, ours, signal);
+    }
     if (!claim) return settled;
     const { uid = '', namespace = '' } = claim.metadata;
     const isFinished = claim.spec?.volumeName !== undefined;
@@ -191,7 +204,7 @@ export function createBindingController(deps: BindingDeps): Controller {
         return again(staleMs);
       case 'createLocal':
         return target.kind === 'local'
-          ? begin(claim, undefined, (policy) => localClaim(claim, target, policy), signal)
+          ? begin(claim, undefined, (policy, mark) => localClaim(claim, target, policy, mark), signal)
           : settled;
       case 'createRemote':
         return target.kind === 'remote' ? createRemote(claim, target, step.namespace, signal) : settled;
@@ -234,14 +247,14 @@ export function createBindingController(deps: BindingDeps): Controller {
   async function begin(
     claim: Claim,
     provider: string | undefined,
-    wanted: (policy: Policy) => Claim,
+    wanted: (policy: Policy, mark: string) => Claim,
     signal: AbortSignal,
   ): Promise<Outcome> {
     const storageClass = classOf(claim);
     const to = apiOf(provider);
     if (!storageClass || !to) return again(staleMs);
     const where = provider === undefined ? 'in this cluster' : `at cluster ${provider}`;
-    const object = wanted(policyOf(storageClass));
+    const object = wanted(policyOf(storageClass), await incarnation(signal));
     events.emit(claim, 'Normal', 'Provisioning', `volume of StorageClass ${object.spec?.storageClassName} ${where}`);
     try {
       await to.create(persistentVolumeClaims, object, { answer: 'metadata' }, signal);
@@ -282,7 +295,7 @@ export function createBindingController(deps: BindingDeps): Controller {
         signal,
       );
     const at = { consumer: clusterId, namespace, name: holder ? unique : plain };
-    return begin(claim, target.provider, (policy) => remoteClaim(claim, target, policy, at), signal);
+    return begin(claim, target.provider, (policy, mark) => remoteClaim(claim, target, policy, { ...at, mark }), signal);
   }
 
   async function publish(
@@ -308,18 +321,26 @@ export function createBindingController(deps: BindingDeps): Controller {
     await apiOf(provider)?.mergePatch(persistentVolumeClaims, refOf(object), patch, { answer: 'metadata' }, signal);
   }
 
-  /** Only what no volume of this cluster ever stood for: there is no data in it. */
+  /** Only what no volume of this cluster ever stood for: there is no data in it. Of the claim as it was read: one that is published meanwhile stays. */
   async function discard({ provider, object }: Backing, signal: AbortSignal): Promise<void> {
     const to = apiOf(provider);
     if (!to || object.metadata.deletionTimestamp !== undefined) return;
-    if (provider !== undefined) {
-      const { uid, resourceVersion } = object.metadata;
+    const { uid, resourceVersion } = object.metadata;
+    try {
+      if (provider === undefined) {
+        const only = { ...(uid !== undefined && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) };
+        await to.delete(persistentVolumeClaims, refOf(object), only, signal);
+        return;
+      }
       const patch = {
         metadata: { uid, resourceVersion, annotations: { [storageAnnotation.data]: storageData.delete } },
       };
       await to.mergePatch(persistentVolumeClaims, refOf(object), patch, { answer: 'metadata' }, signal);
+      await deleteObject(to, persistentVolumeClaims, object, signal);
+    } catch (error) {
+      const code = codeOf(error);
+      if (code !== 'kube_conflict' && code !== 'kube_not_found') throw error;
     }
-    await deleteObject(to, persistentVolumeClaims, object, signal);
   }
 
   /** Real claims of this name whose claim vanished before its volume was made. */

@@ -261,7 +261,7 @@ describe('the objects', () => {
       },
       { volumeMode: 'Block', volumeName: 'v' },
     );
-    const made = remoteClaim(of, remoteTarget, 'Delete', { consumer: 'cons', namespace: 'r', name: 'data' });
+    const made = remoteClaim(of, remoteTarget, 'Delete', { consumer: 'cons', namespace: 'r', name: 'data', mark: 'm' });
     expect(made.metadata.labels).toEqual({
       app: 'db',
       'offloading.liqo.io/origin': 'cons',
@@ -283,7 +283,7 @@ describe('the objects', () => {
   });
 
   test('a real claim in this cluster is named after the claim and waits for the same node', () => {
-    const { metadata, spec } = localClaim(claim(), localTarget, 'Delete');
+    const { metadata, spec } = localClaim(claim(), localTarget, 'Delete', 'm');
     expect(metadata).toMatchObject({
       namespace: 'liqo-storage',
       name: 'u-1',

@@ -46,6 +46,7 @@ export const localClaim = (
   claim: Claim,
   { storageClass }: Extract<Target, { kind: 'local' }>,
   policy: ReclaimPolicy,
+  mark: string,
 ): Claim => ({
   ...shape,
   metadata: {
@@ -53,7 +54,7 @@ export const localClaim = (
     name: claim.metadata.uid ?? '',
     annotations: {
       ...claimAnnotations(homeOf(claim), policy),
-      [unpublished]: 'true',
+      [unpublished]: mark,
       [selectedNode]: nodeOf(claim) ?? '',
     },
   },
@@ -80,13 +81,15 @@ export interface RemoteShape {
   readonly consumer: string;
   readonly namespace: string;
   readonly name: string;
+  /** Value of the mark that nothing was written to it yet. */
+  readonly mark: string;
 }
 
 export const remoteClaim = (
   claim: Claim,
   { provider, storageClass, accessModes }: Extract<Target, { kind: 'remote' }>,
   policy: ReclaimPolicy,
-  { consumer, namespace, name }: RemoteShape,
+  { consumer, namespace, name, mark }: RemoteShape,
 ): Claim => {
   const plain = ([key]: readonly [string, string]): boolean => !staysHere(key);
   const { labels = {}, annotations = {} } = claim.metadata;
@@ -103,7 +106,7 @@ export const remoteClaim = (
       annotations: {
         ...Object.fromEntries(Object.entries(annotations).filter(plain)),
         ...claimAnnotations(homeOf(claim), policy),
-        [unpublished]: 'true',
+        [unpublished]: mark,
       },
     },
     spec: specOf(claim, storageClass, accessModes),

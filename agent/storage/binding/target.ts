@@ -3,7 +3,8 @@ import type { PersistentVolumeClaim, StorageClass } from '#shared/domain/core-ki
 import { localClassParameter, storageAnnotation } from '#shared/domain/storage-keys.ts';
 import { isVirtual } from '#shared/domain/volumes.ts';
 import type { StorageType } from '#shared/schema/definition/fields.ts';
-import { awaitsUs, isDefaultClass, nodeOf } from '../model/claims.ts';
+import { awaitsUs, nodeOf } from '../model/claims.ts';
+import { localClassOf, realClasses } from '../model/classes.ts';
 
 export type SelectedNode =
   | { readonly kind: 'real' }
@@ -64,16 +65,14 @@ function problemOf({ spec }: PersistentVolumeClaim, { metadata, ...virtual }: St
 }
 
 function localTarget(virtual: StorageClass, classes: readonly StorageClass[]): Target {
-  const real = classes.filter((one) => !isVirtual(one));
-  const asked = virtual.parameters?.[localClassParameter];
-  if (asked !== undefined && asked !== '')
-    return real.some(({ metadata }) => metadata.name === asked)
-      ? { kind: 'local', storageClass: asked }
-      : refused(
-          `parameters.${localClassParameter} of StorageClass ${virtual.metadata.name} is ${asked}, which this cluster does not have: accepted is one of ${namesOf(real)}`,
-        );
-  const chosen = real.find(isDefaultClass) ?? (real.length === 1 ? real[0] : undefined);
+  const real = realClasses(classes);
+  const chosen = localClassOf(virtual, classes);
   if (chosen) return { kind: 'local', storageClass: chosen.metadata.name };
+  const asked = virtual.parameters?.[localClassParameter];
+  if (asked)
+    return refused(
+      `parameters.${localClassParameter} of StorageClass ${virtual.metadata.name} is ${asked}, which this cluster does not have: accepted is one of ${namesOf(real)}`,
+    );
   return refused(
     `this cluster has no StorageClass for the volume: ${real.length === 0 ? 'there is none' : `${namesOf(real)} are there and none is the default`}; name one in parameters.${localClassParameter} of StorageClass ${virtual.metadata.name}`,
   );

@@ -15,7 +15,7 @@ import { isOurVolume } from '#shared/domain/volumes.ts';
 export const selectedNode = 'volume.kubernetes.io/selected-node';
 /** By kube-controller-manager: which provisioner a claim waits for. */
 const provisionerKeys = ['volume.kubernetes.io/storage-provisioner', 'volume.beta.kubernetes.io/storage-provisioner'];
-/** On a real claim: no volume of this cluster stands for it yet, so nothing was ever written to it. */
+/** On a real claim: no volume of this cluster stands for it yet, so nothing was ever written to it. The value says which cluster of this name: UID of its kube-system. */
 export const unpublished = 'isthmus.dev/unpublished';
 
 type Annotated = Pick<PersistentVolumeClaim, 'metadata'>;
@@ -27,7 +27,7 @@ export const provisionerOf = ({ metadata }: Annotated): string | undefined =>
   provisionerKeys.map((key) => metadata.annotations?.[key]).find((value) => value !== undefined);
 export const awaitsUs = (claim: Annotated): boolean => isVirtualProvisioner(provisionerOf(claim));
 
-export const isUnpublished = ({ metadata }: Annotated): boolean => metadata.annotations?.[unpublished] === 'true';
+export const isUnpublished = ({ metadata }: Annotated): boolean => metadata.annotations?.[unpublished] !== undefined;
 
 export const isDefaultClass = ({ metadata }: StorageClass): boolean =>
   metadata.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true';

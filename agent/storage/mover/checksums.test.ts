@@ -98,11 +98,14 @@ test('the sender reads no more when its caller has gone', async () => {
 });
 
 test('a sender that tells nothing for a minute is said to have gone silent', async () => {
-  const there = await sender(new ManualClock());
+  // Stands still, so that the sender has nothing to tell.
+  const senders = new CountingClock();
+  const there = await sender(senders);
   const clock = new ManualClock();
   const asking = askChecksum(identity(other, one), { ...there, clock }, new AbortController().signal);
   const failed = expect(asking).rejects.toThrow(/went silent/);
   await eventually('the wait', async () => clock.sleeping > 0);
   clock.advance(60_000);
   await failed;
+  await standsStill(senders);
 });

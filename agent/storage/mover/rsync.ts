@@ -9,6 +9,8 @@ export interface Way {
   /** At the mover that sends. */
   readonly from: string;
   readonly to: string;
+  /** Of folders: read all files on both sides, also those of equal size and time. */
+  readonly byChecksum?: true;
   /** Most that is sent. */
   readonly bytesPerSecond?: number | undefined;
 }
@@ -32,7 +34,11 @@ const ofFolders = [
 const deviceBlock = 131_072;
 /** What is in them; their times say nothing. */
 const ofDevices = ['--copy-devices', '--write-devices', '--ignore-times', `--block-size=${deviceBlock}`] as const;
-const optionsOf = ({ isDevice }: Way): readonly string[] => [...always, ...(isDevice ? ofDevices : ofFolders)];
+const optionsOf = ({ isDevice, byChecksum }: Way): readonly string[] => [
+  ...always,
+  ...(isDevice ? ofDevices : ofFolders),
+  ...(byChecksum ? ['--checksum'] : []),
+];
 
 /** The remote shell is handed the host, then the command for the other side. */
 const between = ({ program, host, from, to }: Way): readonly string[] => [
@@ -62,9 +68,8 @@ export const measureArgs = (way: Way): string[] => [
 
 /** Of folders: prints a line for each difference, found by the checksums of all files. */
 export const compareArgs = (way: Way): string[] => [
-  ...optionsOf(way),
+  ...optionsOf({ ...way, byChecksum: true }),
   '--dry-run',
-  '--checksum',
   '--itemize-changes',
   ...between(way),
 ];

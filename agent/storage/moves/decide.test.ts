@@ -180,10 +180,11 @@ describe('what no order has named is not deleted before the other volume is seen
         status: { phase: 'Undoable', undoUntil: since(-10), message: expect.stringMatching(/is kept/) },
       });
       expect(phaseOf(of({ real: unseen, isDeleted: true }))).toBe('Keeping');
-      const confirmed = facts('Discarding', 1, { from: left, to, claim: claim('n', 'b'), real: unseen });
-      expect(
-        decide({ ...confirmed, move: { ...confirmed.move, spec: { ...confirmed.move.spec, order: 'confirm' } } }),
-      ).toMatchObject({ do: 'patchVolume', patch: { spec: { persistentVolumeReclaimPolicy: 'Delete' } } });
+      const here = { from: left, to, claim: claim('n', 'b'), real: unseen };
+      expect(decide(facts('Discarding', 1, { ...here, status: { confirmed: true } }))).toMatchObject({
+        do: 'patchVolume',
+        patch: { spec: { persistentVolumeReclaimPolicy: 'Delete' } },
+      });
     }
     expect(of({ real })).toMatchObject({ do: 'patchVolume' });
   });

@@ -55,6 +55,12 @@ export function decide(facts: Facts): Step {
     if (deleted) return abort(facts, 'the VolumeMove was deleted');
     if (orderOf(facts) === 'abort') return abort(facts, 'it was ordered', settling(facts));
   }
+  // The API server refuses it; one that got past it may not end an undo window that has not begun.
+  if (phase !== 'Undoable' && orderOf(facts) === 'confirm')
+    return changed(facts, {
+      ...settling(facts),
+      message: 'confirm comes too early: it is accepted while the move is Undoable',
+    });
   switch (phase) {
     case 'Preparing':
       return preparing(facts);
@@ -247,7 +253,12 @@ function undoable(facts: Facts): Step {
   const isOver = isWindowOver(facts);
   const doubt = isOver ? unseen(facts) : undefined;
   if (order === 'confirm' || (isOver && doubt === undefined))
-    return enter(facts, 'Discarding', { ...settling(facts), bytesDone: undefined, bytesTotal: undefined });
+    return enter(facts, 'Discarding', {
+      ...settling(facts),
+      confirmed: order === 'confirm' || undefined,
+      bytesDone: undefined,
+      bytesTotal: undefined,
+    });
   if (order === undefined && facts.move.metadata.deletionTimestamp !== undefined) return enter(facts, 'Keeping');
   if (doubt !== undefined) return changed(facts, prolonged(facts, doubt));
   if (order === undefined)

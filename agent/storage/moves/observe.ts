@@ -141,7 +141,12 @@ export function createObserver(deps: MoveDeps): Observe {
     const peer = target.kind === 'remote' ? providers.of(target.provider) : undefined;
     const place = peer?.place(namespace);
     if (target.kind !== 'remote' || !peer || place?.kind !== 'accepted') return undefined;
-    const at = { consumer: deps.clusterId, namespace: place.remoteNamespace, name: stagingName(move) };
+    const at = {
+      consumer: deps.clusterId,
+      namespace: place.remoteNamespace,
+      name: stagingName(move),
+      mark: 'rehearsal',
+    };
     const withUid = { ...staging, metadata: { ...staging.metadata, uid: move.metadata.uid ?? '' } };
     return wouldTake(peer.api, remoteClaim(withUid, target, 'Delete', at), `cluster ${target.provider}`, signal);
   }

@@ -190,7 +190,7 @@ export function discarding(facts: Facts): Step {
   const on = `the data of volume ${name} in ${status.from?.at} to be deleted`;
   const order = giveUp(from);
   // Without a confirmation it may be the only copy.
-  const isOrdered = end === 'Confirmed' && facts.move.spec.order === 'confirm';
+  const isOrdered = end === 'Confirmed' && status.confirmed === true;
   const doubt = order && !isOrdered ? unseen(facts) : undefined;
   if (doubt !== undefined && isDeleted(facts)) return enter(facts, 'Keeping');
   // It was seen when the window ended.

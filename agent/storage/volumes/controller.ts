@@ -29,7 +29,7 @@ import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { allClaims, allVolumes, claimUidOf, volumeNameOf } from '../model/claims.ts';
 import type { ReachableProviders } from '../providers/reachable-providers.ts';
-import { type Action, decide, type RealClaim } from './decide.ts';
+import { type Action, decide, isFinal, type Observed, type RealClaim } from './decide.ts';
 
 export interface VolumeDeps extends ControllerDeps {
   readonly cluster: Cluster;
@@ -41,6 +41,13 @@ type Claim = PersistentVolumeClaim;
 
 const waitMs = 60_000;
 const staleMs = 200;
+
+/** `isFresh`: by the API servers; else by caches, where they have it. */
+interface Look {
+  readonly isFresh: boolean;
+}
+const peekAt: Look = { isFresh: false };
+const askFor: Look = { isFresh: true };
 
 const isReady = ({ status }: Node): boolean =>
   status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
@@ -91,34 +98,48 @@ export function createVolumeController(deps: VolumeDeps): Controller {
   );
 
   async function reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
-    const volume = volumes.get({ name: key });
-    if (!volume || !isOurVolume(volume)) return settled;
-    const { claimRef } = volume.spec ?? {};
-    const found = claims.get({ namespace: claimRef?.namespace ?? '', name: claimRef?.name ?? '' });
-    const home = found?.metadata.uid === claimRef?.uid ? found : undefined;
+    const known = volumes.get({ name: key });
+    if (!known || !isOurVolume(known)) return settled;
+    let observed = await observe(known, peekAt, signal);
+    let actions = decide(observed);
+    if (actions.some(isFinal)) {
+      // Watches may lag: what cannot be taken back is decided once more, by what the API servers say now.
+      const volume = await api.get(persistentVolumes, { name: key }, signal);
+      if (!volume || volume.metadata.uid !== known.metadata.uid) return settled;
+      observed = await observe(volume, askFor, signal);
+      actions = decide(observed);
+    }
+    const { volume, home } = observed;
     const remote = remoteOf(volume);
-    const real = remote
-      ? await realAt(remote, claimRef?.namespace ?? '', whomFor(volume), signal)
-      : await realHere(key, signal);
-    const behindIt = !remote && real.kind === 'there' ? real.object.spec?.volumeName : undefined;
-    const source = behindIt ? volumes.get({ name: behindIt }) : undefined;
-    const nodes = nodeCache.list().filter((node) => peerOf(node) === remote?.provider);
-    const observed = { volume, home, real, source, reachable: nodes.some(isReady), nowMs: clock.now() };
     const subject = { volume, home, to: remote ? providers.of(remote.provider)?.api : api };
-    for (const action of decide(observed)) {
+    for (const action of actions) {
       const outcome = await perform(action, subject, signal);
       if (outcome.kind !== 'settled') return reportWait(home ?? volume, outcome);
     }
     return settled;
   }
 
+  async function observe(volume: PersistentVolume, look: Look, signal: AbortSignal): Promise<Observed> {
+    const { claimRef } = volume.spec ?? {};
+    const found = claims.get({ namespace: claimRef?.namespace ?? '', name: claimRef?.name ?? '' });
+    const home = found?.metadata.uid === claimRef?.uid ? found : undefined;
+    const remote = remoteOf(volume);
+    const real = remote
+      ? await realAt(remote, claimRef?.namespace ?? '', whomFor(volume), look, signal)
+      : await realHere(volume.metadata.name, look, signal);
+    const behindIt = !remote && real.kind === 'there' ? real.object.spec?.volumeName : undefined;
+    const source = behindIt ? volumes.get({ name: behindIt }) : undefined;
+    const nodes = nodeCache.list().filter((node) => peerOf(node) === remote?.provider);
+    return { volume, home, real, source, reachable: nodes.some(isReady), nowMs: clock.now() };
+  }
+
   /** UIDs that the real claim may name: while a volume goes from one claim to another, that of the earlier one, too. */
   const whomFor = ({ metadata, spec }: PersistentVolume): readonly string[] =>
     [spec?.claimRef?.uid, metadata.annotations?.[storageAnnotation.realClaimUid]].filter((uid) => uid !== undefined);
 
-  async function realHere(name: string, signal: AbortSignal): Promise<RealClaim> {
+  async function realHere(name: string, look: Look, signal: AbortSignal): Promise<RealClaim> {
     const ref = { namespace: storageNamespace, name: claimUidOf(name) };
-    const object = claims.get(ref) ?? (await api.get(persistentVolumeClaims, ref, signal));
+    const object = (look.isFresh ? undefined : claims.get(ref)) ?? (await api.get(persistentVolumeClaims, ref, signal));
     return object ? { kind: 'there', object } : { kind: 'gone', why: `there is no claim ${ref.namespace}/${ref.name}` };
   }
 
@@ -126,6 +147,7 @@ export function createVolumeController(deps: VolumeDeps): Controller {
     { provider, namespace, name }: RemoteClaim,
     local: string,
     whom: readonly string[],
+    look: Look,
     signal: AbortSignal,
   ): Promise<RealClaim> {
     const over = endOf(provider);
@@ -141,7 +163,9 @@ export function createVolumeController(deps: VolumeDeps): Controller {
         kept: true,
       };
     peer.watch(local, namespace);
-    const object = await peer.find(local, { namespace, name }, whom, signal);
+    const object = look.isFresh
+      ? await peer.api.get(persistentVolumeClaims, { namespace, name }, signal)
+      : await peer.find(local, { namespace, name }, whom, signal);
     const home = homeClaimOf(object?.metadata.annotations);
     if (object && home && whom.includes(home.uid)) return { kind: 'there', object };
     return { kind: 'gone', why: object ? 'another claim has its name' : `cluster ${provider} does not have it` };
@@ -176,15 +200,11 @@ export function createVolumeController(deps: VolumeDeps): Controller {
         events.emit(home ?? volume, action.type, action.reason, action.message);
         return settled;
       case 'mark': {
-        const { uid } = action.claim.metadata;
+        const { uid, resourceVersion } = action.claim.metadata;
+        // An order to delete data is for the claim as it was read.
+        const metadata = { uid, ...(isFinal(action) && { resourceVersion }), annotations: action.annotations };
         return tolerant(() =>
-          to?.mergePatch(
-            persistentVolumeClaims,
-            refOf(action.claim),
-            { metadata: { uid, annotations: action.annotations } },
-            { answer: 'metadata' },
-            signal,
-          ),
+          to?.mergePatch(persistentVolumeClaims, refOf(action.claim), { metadata }, { answer: 'metadata' }, signal),
         );
       }
       case 'guard': {

@@ -46,6 +46,13 @@ export type Action =
   | { readonly do: 'tell'; readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string }
   | { readonly do: 'wait'; readonly on: string };
 
+/** What no later look takes back: the data is ordered to go, or nothing of this cluster stands for it any more. */
+export const isFinal = (action: Action): boolean =>
+  action.do === 'erase' ||
+  action.do === 'finish' ||
+  action.do === 'release' ||
+  (action.do === 'mark' && action.annotations[storageAnnotation.data] === storageData.delete);
+
 const remoteBound = 'isthmus.dev/RemoteBound';
 const reachable = 'isthmus.dev/Reachable';
 

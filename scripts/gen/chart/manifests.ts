@@ -33,6 +33,7 @@ const sentinels: readonly Sentinel[] = [
   sentinel('gatewayReplicas', `${network}.gatewayReplicas`, 'int'),
   sentinel('fullMasquerade', `(kindIs "invalid" ${masquerade} | ternary "auto" (toString ${masquerade}))`),
   sentinel('className', '$.Values.storage.className'),
+  sentinel('capacityClassName', '$.Values.storage.capacityClassName'),
   sentinel('isDefault', '(toString $.Values.storage.default)'),
   sentinel('localClass', '$.Values.storage.localClass'),
   sentinel('webhookPort', `${platform}.webhookPort`, 'int'),
@@ -91,6 +92,7 @@ function optionsOf(shape: Shape, absent?: Optional): InstallOptions {
     ...(shape.storage && {
       storage: {
         className: mark('className'),
+        capacityClassName: mark('capacityClassName'),
         isDefault: standsFor('isDefault'),
         ...(has('localClass') && { localClass: mark('localClass') }),
       },

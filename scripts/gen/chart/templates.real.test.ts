@@ -73,7 +73,13 @@ const values = fc.record({
     gatewayReplicas: maybe(count),
     fullMasquerade: maybe(fc.boolean()),
   }),
-  storage: fc.record({ enabled: fc.boolean(), className: name, default: fc.boolean(), localClass: maybe(name) }),
+  storage: fc.record({
+    enabled: fc.boolean(),
+    className: name,
+    capacityClassName: name,
+    default: fc.boolean(),
+    localClass: maybe(name),
+  }),
   platform: fc.record({
     webhookPort: port,
     virtualNodeLabels: texts,
@@ -105,6 +111,7 @@ function optionsOf({ network, storage, platform, metrics, ...rest }: Values): In
     ...(storage.enabled && {
       storage: {
         className: storage.className,
+        capacityClassName: storage.capacityClassName,
         isDefault: storage.default,
         ...(storage.localClass !== undefined && { localClass: storage.localClass }),
       },

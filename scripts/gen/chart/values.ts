@@ -33,7 +33,8 @@ const ChartValues = z.strictObject({
   storage: z.strictObject({
     enabled: z.boolean().describe('Give claims of a virtual StorageClass volumes.'),
     className: name.describe('Name of that class.'),
-    default: z.boolean().describe('It is the class of claims that name none.'),
+    capacityClassName: name.describe('Name of another one, whose claims go only where there is room for them.'),
+    default: z.boolean().describe('The class className is that of claims that name none.'),
     localClass: name.optional().describe('Class of volumes in this cluster; absent: its default class.'),
   }),
   preflight: z
@@ -121,7 +122,9 @@ storage:
   # Give claims of a virtual StorageClass volumes.
   enabled: true
   className: liqo
-  # It is the class of claims that name none.
+  # Another one, whose claims go only where there is room for them.
+  capacityClassName: isthmus
+  # The class className is that of claims that name none.
   default: false
   # Class of volumes in this cluster. Absent: its default class.
   # localClass: standard

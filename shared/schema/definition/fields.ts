@@ -94,6 +94,9 @@ export const StorageType = z.object({
     .optional()
     .describe('Of the class at the provider. Liqo does not know it and drops it.'),
   allowVolumeExpansion: z.boolean().optional().describe('Whether claims may grow. Liqo does not know it and drops it.'),
+  maximumVolumeSize: Quantity.optional().describe(
+    'The largest claim of this class that can be made now: what is left of the grant and, where its driver tells, of its storage. Absent: not limited, or not known. Liqo does not know it and drops it.',
+  ),
 });
 export type StorageType = z.infer<typeof StorageType>;
 export const IngressType = z.object({ ingressClassName: z.string(), default: z.boolean().optional() });

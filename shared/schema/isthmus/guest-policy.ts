@@ -33,6 +33,12 @@ export const GuestPolicy = z.object({
   schedulers: list.describe('Schedulers besides default-scheduler; `*` ends a prefix.'),
   runtimeClasses: list.describe('Runtime classes that pods may name; default none; `*` ends a prefix.'),
   priorityClasses: list.describe('Priority classes that pods may name; default none; `*` ends a prefix.'),
+  serviceAccounts: list.describe(
+    'Names of accounts of this cluster, in their namespaces, that pods may run as besides `default`; default none; `*` ends a prefix.',
+  ),
+  tokenAudiences: list.describe(
+    'Audiences besides the API server of this cluster for which pods may get tokens of their account; default none; `*` ends a prefix.',
+  ),
   nodeAnnotations: list.describe(
     'Keys of annotations that network plugins and container runtimes obey and that pods may have; default none, others are left out of the pod; `*` ends a prefix.',
   ),

@@ -1,7 +1,7 @@
 /** isthmus.dev VolumeMove: the volume of one claim goes to another cluster, and back when that is ordered. It has the name of its claim. */
 import * as z from 'zod';
 import type { KubeResource } from '#shared/domain/kube-object.ts';
-import { ageColumn, defineKind, immutable } from '../definition/kind.ts';
+import { ageColumn, type CelRule, defineKind, immutable } from '../definition/kind.ts';
 
 /** `target` of a move into the cluster itself. */
 export const localTarget = 'local';
@@ -36,11 +36,11 @@ const VolumeMoveSpec = z.object({
     .enum(moveOrders)
     .optional()
     .describe(
-      'What a person wants of a move under way. abort: before the switch, everything stays as it was. confirm: delete the volume that was left now. undo-…: go back to it, with what was written since, or without.',
+      'What a person wants of a move under way. abort: before the switch, everything stays as it was. confirm: delete the volume that was left now; refused before the move is Undoable. undo-…: go back to it, with what was written since, or without.',
     ),
 });
 
-const movePhases = [
+export const movePhases = [
   'Pending',
   'Refused',
   'Preparing',
@@ -58,6 +58,19 @@ const movePhases = [
 ] as const;
 export type MovePhase = (typeof movePhases)[number];
 
+const whenConfirmed =
+  'confirm is accepted while status.phase is Undoable, that is from the switch on until the undo window ends (move_not_undoable)';
+const isNoConfirm = "!has(self.spec.order) || self.spec.order != 'confirm'";
+const refusal = { message: whenConfirmed, fieldPath: '.spec.order', reason: 'FieldValueForbidden' } as const;
+/** One that came before the switch would leave no time for an undo. */
+const confirmRules: readonly CelRule[] = [
+  { rule: `${isNoConfirm} || has(self.status)`, ...refusal },
+  {
+    rule: `${isNoConfirm} || (has(oldSelf.spec.order) && oldSelf.spec.order == 'confirm') || (has(oldSelf.status) && oldSelf.status.phase == 'Undoable')`,
+    ...refusal,
+  },
+];
+
 const Side = z.object({
   at: z.string().describe('`local` or a cluster ID.'),
   volume: z.string().optional().describe('PersistentVolume of this cluster; absent: not made yet.'),
@@ -74,6 +87,7 @@ const VolumeMoveStatus = z.object({
   settledGeneration: z.int().optional().describe('`metadata.generation` whose order has been taken up.'),
   way: z.enum(['forth', 'back']).default('forth').describe('back: an undo.'),
   cold: z.boolean().optional().describe('The pods of the claim end before anything is copied.'),
+  confirmed: z.boolean().optional().describe('A person has ordered that the volume that was left goes.'),
   withoutCopy: z.boolean().optional().describe('An undo that leaves what was written since the switch.'),
   gaveUp: z
     .string()
@@ -121,6 +135,7 @@ export const volumeMoves = defineKind<VolumeMove>({
     { name: 'Message', type: 'string', jsonPath: '.status.message', priority: 1 },
     ageColumn,
   ],
+  rules: confirmRules,
   spec: VolumeMoveSpec,
   status: VolumeMoveStatus,
 });

@@ -203,6 +203,26 @@ function sourceGoesAtTheEnd(): (world: StorageWorld) => void {
   };
 }
 
+/** While the volume is copied, by an API server that does not refuse it. */
+function earlyConfirm(): (world: StorageWorld) => void {
+  let isDone = false;
+  return (world) => {
+    const app = world.apps.get('a');
+    if (isDone || !app || phaseNow(world) !== 'Copying') return;
+    isDone = true;
+    world.order(app, 'confirm');
+  };
+}
+
+const both =
+  (...all: readonly (() => (world: StorageWorld) => void)[]) =>
+  (): ((world: StorageWorld) => void) => {
+    const begun = all.map((one) => one());
+    return (world) => {
+      for (const one of begun) one(world);
+    };
+  };
+
 const kept = { milan: 1, genoa: 1 };
 const undoable: End = { phase: 'Undoable', at: 'genoa', disks: kept };
 
@@ -241,6 +261,18 @@ export const disturbed: readonly Disturbed[] = [
     what: 'an abort that comes after the switch and after the end of the undo window, which says that an undo is accepted',
     turns: [['genoa'], ['late', 'abort'], ['minutes', '15']],
     disturbance: () => () => undefined,
+    end: undoable,
+  },
+  {
+    what: 'a confirmation that comes while the volume is copied: it is not taken up after the switch',
+    turns: [['genoa'], ['minutes', '15']],
+    disturbance: earlyConfirm,
+    end: undoable,
+  },
+  {
+    what: 'such a confirmation and an undo window that ends when the other cluster is silent: it orders nothing then, either',
+    turns: [['genoa'], ['late'], ['minutes', '15']],
+    disturbance: both(earlyConfirm, silentBetweenLooks),
     end: undoable,
   },
   {

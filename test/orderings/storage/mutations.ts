@@ -6,6 +6,8 @@ export interface Mutation {
   readonly put: string;
   /** Only some histories find it, or a script that waits long. */
   readonly isSubtle?: true;
+  /** `what` of the disturbed move that finds it, and is tried first. */
+  readonly foundBy?: string;
 }
 
 const decide = 'agent/storage/moves/decide.ts';
@@ -143,6 +145,7 @@ export const mutations: readonly Mutation[] = [
     file: switching,
     find: 'const restored = from && restorePolicy(from);',
     put: 'const restored = undefined as Step | undefined;',
+    foundBy: 'a claim that grows when the switch has begun',
   },
   {
     without: 'the policy Retain of the volume that was left, when an undo is given up',
@@ -195,12 +198,14 @@ export const mutations: readonly Mutation[] = [
     file: remoteClaims,
     find: 'return home && claimUids.includes(home.uid) ? known : this',
     put: 'return home ? known : this',
+    foundBy: 'an undo without a copy, when the watch at the provider has not shown the switch yet',
   },
   {
     without: 'the 10 minutes that a claim has which was made late in the switch',
     file: switching,
     find: 'const late = isLate(facts) && isLate(facts, creationTimestamp);',
     put: 'const late = isLate(facts);',
+    foundBy: 'a VolumeMove that is deleted when its switch has waited a quarter of an hour for a pod to end',
   },
   {
     without: 'the gate on pods of a claim that moves',
@@ -221,47 +226,69 @@ export const mutations: readonly Mutation[] = [
     file: progress,
     find: "if (real === 'silent') return",
     put: "if (real === 'silent') return undefined; if (facts.nowMs < 0) return",
+    foundBy:
+      'an undo to a cluster that is silent from the switch on, whose VolumeMove is deleted: what was left is a record',
   },
   {
     without: 'the doubt about a cluster that says that it has nothing',
     file: progress,
     find: 'if (real === undefined) return `',
     put: 'if (real === undefined) return undefined; if (facts.nowMs < 0) return `',
+    foundBy: 'the end of an undo window after the claim was deleted in the cluster that the move went to',
   },
   {
     without: 'the doubt about a claim that has lost its volume',
     file: progress,
     find: "return phase === 'Bound' ? undefined :",
     put: 'return real.metadata.name ? undefined :',
+    foundBy: 'the end of an undo window after the claim lost its volume in the cluster that the move went to',
   },
   {
     without: 'the second question, when an undo window has ended',
     file: switching,
-    find: "const isOrdered = end === 'Confirmed' && facts.move.spec.order === 'confirm';",
+    find: "const isOrdered = end === 'Confirmed' && status.confirmed === true;",
     put: "const isOrdered = end === 'Confirmed';",
+    foundBy: 'the end of an undo window in which the cluster that the move went to answers once, and is then silent',
+  },
+  {
+    without: 'the refusal of a confirmation that comes before the switch',
+    file: decide,
+    find: "if (phase !== 'Undoable' && orderOf(facts) === 'confirm')",
+    put: 'if (facts.nowMs < 0)',
+  },
+  {
+    without: 'the distinction of a confirmation that was taken up from one that was refused',
+    file: switching,
+    find: "const isOrdered = end === 'Confirmed' && status.confirmed === true;",
+    put: "const isOrdered = end === 'Confirmed' && facts.move.spec.order === 'confirm';",
   },
   {
     without: 'a new undo window after an undo that was refused',
     file: decide,
     find: 'undoUntil: windowFromNow(facts), message: `no undo:',
     put: 'message: `no undo:',
+    foundBy: 'an undo that comes after the end of the window and is refused, because a bare pod uses the claim',
   },
   {
     without: 'a new undo window after an undo that was given up',
     file: switching,
     find: 'frozenAt: undefined,\n      undoUntil: windowFromNow(facts),',
     put: 'frozenAt: undefined,',
+    foundBy: 'an undo that comes after the end of the window and whose copy breaks off again and again',
   },
   {
     without: 'a new undo window after an abort that came too late',
     file: decide,
     find: "undoUntil: windowFromNow(facts),\n      message: 'abort comes",
     put: "message: 'abort comes",
+    foundBy:
+      'an abort that comes after the switch and after the end of the undo window, which says that an undo is accepted',
   },
   {
     without: 'the copy that was compared before its source went',
     file: decide,
     find: "if (step && (step.do !== 'wait' || final === undefined || !hasEnded(final))) {",
     put: 'if (step) {',
+    foundBy: 'a source that goes with its cluster in the moment in which the copy has been compared',
   },
 ];

@@ -54,6 +54,8 @@ export class StorageWorld {
   readonly #peered = new Set<string>();
   /** By UID of the move: the disk to which it can be undone. */
   readonly #undoable = new Map<string, Disk>();
+  /** UIDs of moves whose last order is a confirmation from before the switch, which the rules of the kind would refuse. */
+  readonly #early = new Set<string>();
   /** Disks that were handed over to records, and those of retained volumes. */
   readonly #kept = new Set<Disk>();
   #line = 0;
@@ -132,7 +134,11 @@ export class StorageWorld {
   }
   order(app: App, order: string): void {
     const move = this.move(app);
-    if (move) this.home.setSpec(move, { order });
+    if (!move) return;
+    const { uid = '' } = move.metadata;
+    if (order === 'confirm' && move.status?.phase !== 'Undoable') this.#early.add(uid);
+    else this.#early.delete(uid);
+    this.home.setSpec(move, { order });
   }
   deleteMove(app: App): void {
     this.home.store.delete(volumeMoves, { namespace: shop, name: app.claim });
@@ -279,6 +285,7 @@ export class StorageWorld {
     if (status.phase === was) return;
     this.phases.set(status.phase, (this.phases.get(status.phase) ?? 0) + 1);
     this.#expectFrozen(was, status);
+    this.#expectWindow(before, status);
     const left = this.#undoable.get(uid);
     if (ending.has(status.phase)) this.#undoable.delete(uid);
     if (status.phase === 'Keeping' && left) this.#kept.add(left);
@@ -294,6 +301,13 @@ export class StorageWorld {
     const to = this.#diskBehind(status.to?.volume);
     const isGivenUp = was === 'Freezing' && status.phase === 'Switching' && status.withoutCopy;
     if (isGivenUp && app && to) app.acknowledged = new Set(to.lines);
+  }
+
+  /** No confirmation from before the switch ends the time for an undo. */
+  #expectWindow({ metadata, status: was }: VolumeMove, { phase }: VolumeMoveStatus): void {
+    if (was?.phase !== 'Undoable' || phase !== 'Discarding' || !this.#early.has(metadata.uid ?? '')) return;
+    if (was.undoUntil === undefined || this.clock.now() < Date.parse(was.undoUntil))
+      this.#fault(`move ${metadata.name} is confirmed by an order from before the switch`);
   }
 
   /** The last copy, and a switch without one, begin when no application has the volume. */

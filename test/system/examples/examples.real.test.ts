@@ -10,7 +10,7 @@ import { openTutorial } from './tutorial.ts';
 const place = { root: repositoryRoot, dir: process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', 'examples') };
 /** `ISTHMUS_KEEP_CLUSTERS=1` leaves everything running, and the next run starts from it. */
 const keep = process.env.ISTHMUS_KEEP_CLUSTERS === '1';
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
+vi.setConfig({ testTimeout: 600_000, hookTimeout: 180_000 });
 let playground: Playground | undefined;
 const envFile = (): string => {
   if (playground === undefined) throw new Error('the playground did not open');
@@ -88,6 +88,76 @@ page('service-offloading', {
   },
   'Consume the Service': (printed) => {
     expect(lines(printed, /^\[\{"flight": "AZ610", "from": "FCO", "to": "JFK"\}\]$/gm)).toBe(2);
+  },
+  'Tear down': goesWell,
+});
+
+page('mariadb-galera', {
+  'Peer the clusters': goesWell,
+  'Install the database': (printed) => {
+    expect(lines(printed, /^db-\d +1\/1 +Running .* rome-1 /gm)).toBe(2);
+    expect(lines(printed, /^db-\d +1\/1 +Running .* milan /gm)).toBe(1);
+    expect(lines(printed, /^start: this volume: empty$/gm)).toBe(3);
+    expect(printed).toMatch(/^start: begin db-0$/m);
+  },
+  'Write and read': (printed) => {
+    expect(printed).toContain('entry\nwritten in rome\nwritten in milan\n');
+  },
+  'Drain a cluster': (printed) => {
+    expect(printed).toMatch(/^wsrep_cluster_size\t2$/m);
+    expect(printed).toMatch(/^db-\d +0\/1 +Pending .* <none> /m);
+    expect(printed).toMatch(/^start: this volume: at \S+ \d+$/m);
+    expect(printed).toContain('entry\nmilan is drained\n');
+  },
+  'Lose a replica and its volume': (printed) => {
+    expect(printed).toMatch(/^start: this volume: empty$/m);
+    expect(printed).toMatch(/^start: join db-\d$/m);
+    expect(printed).toContain('COUNT(*)\n3\n');
+  },
+  'Cut the provider off': (printed) => {
+    expect(printed).toMatch(/ERROR 1047 /);
+    expect(printed).toContain('entry\nmilan is cut off\n');
+  },
+  'Move a replica': (printed) => {
+    const [there = '', back = ''] = printed.split(/^NAME +READY.*$/m).slice(1);
+    expect([there, back].map((shown) => lines(shown, /^db-\d +1\/1 +Running .* milan /gm))).toEqual([2, 1]);
+  },
+  'Take everything down': (printed) => {
+    expect(lines(printed, /^pvc-\S+ +rome +bank\/data-db-\d +512Mi +loop +Kept /gm)).toBe(1);
+  },
+  'Go on without the provider': (printed) => {
+    expect(printed).toMatch(/^start: wait for db-\d$/m);
+    expect(lines(printed, /^db-\d +0\/1 +Pending .* <none> /gm)).toBe(1);
+  },
+  'Adopt the data again': (printed) => {
+    // Not copied from another one: it was there.
+    expect(printed).toMatch(/^start: this volume: at \S+ \d+$/m);
+    expect(lines(printed, /^db-\d +1\/1 +Running .* milan /gm)).toBe(1);
+    expect(printed).toContain(
+      'entry\nwritten in rome\nwritten in milan\nmilan is drained\nmilan is cut off\nmoved to milan\nrome alone\n',
+    );
+  },
+  'Tear down': goesWell,
+});
+
+page('postgresql', {
+  'Peer the clusters': goesWell,
+  'Install the database': (printed) => {
+    expect(printed).toMatch(/^pg-0 +1\/1 +Running .* rome-1 /m);
+    expect(printed).toMatch(/^pg-1 +1\/1 +Running .* milan /m);
+    expect(printed).toMatch(/^start: create$[\s\S]*^start: copy$/m);
+  },
+  'Write here, read there': (printed) => {
+    expect(printed).toMatch(/^ lamp +\| t$/m);
+  },
+  'Lose the primary and its volume': (printed) => {
+    expect(printed).toMatch(/^start: copy$/m);
+    expect(printed).toMatch(/^ chair +\| t$/m);
+  },
+  'Cut the provider off': (printed) => {
+    expect(printed).toMatch(/^start: follow$/m);
+    expect(printed).toMatch(/^pg_rewind: rewinding /m);
+    expect(printed).toMatch(/^ table +\| t$/m);
   },
   'Tear down': goesWell,
 });

@@ -34,7 +34,7 @@ export function openTutorial(name: string, envFile: () => string): Tutorial {
       const printed: string[] = [];
       for (const { script, fails } of blocks.filter((block) => block.heading === heading)) {
         const whole = `set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n. '${envFile()}'\n${script}`;
-        const ended = await run('bash', ['-c', whole], { cwd, timeoutMs: 120_000 });
+        const ended = await run('bash', ['-c', whole], { cwd, timeoutMs: 300_000 });
         printed.push(ended.stdout, ended.stderr);
         if ((ended.code !== 0) !== fails)
           throw new Error(`exit ${ended.code} of ${name}, ${heading}:\n${script}\n${ended.stdout}${ended.stderr}`);

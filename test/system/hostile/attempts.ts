@@ -22,7 +22,7 @@ import {
   storageClasses,
   validatingWebhookConfigurations,
 } from '#shared/domain/core-kinds.ts';
-import { apiVersionOf, type KubeObject, type ResourceType } from '#shared/domain/kube-object.ts';
+import type { ResourceType } from '#shared/domain/kube-object.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { trustedPeers } from '#shared/schema/isthmus/trusted-peer.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
@@ -34,45 +34,9 @@ import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
+import { type Attempt, apps, creating, foreignNamespaces, made, tenant, withMetadata } from './attempt.ts';
 import { container, origin, shadow } from './hosted-consumers.ts';
-
-export type Who = 'kubelet' | 'controlPlane';
-export interface Attempt {
-  readonly about: string;
-  readonly what: string;
-  readonly who: Who;
-  act(api: KubeApi): Promise<unknown>;
-}
-
-const apps = 'apps-cons';
-const tenant = 'liqo-tenant-cons';
-/** Everything that is not the consumer's own. */
-export const foreignNamespaces = [
-  'apps-other',
-  'liqo-tenant-other',
-  'liqo',
-  'kube-system',
-  'default',
-  'plain',
-] as const;
-
-const made = (type: ResourceType, namespace: string | undefined, name: string, more: object = {}): KubeObject =>
-  ({
-    apiVersion: apiVersionOf(type),
-    kind: type.kind,
-    metadata: { name, ...(namespace && { namespace }) },
-    ...more,
-  }) as KubeObject;
-const creating = (about: string, what: string, who: Who, type: ResourceType, object: KubeObject): Attempt => ({
-  about,
-  what,
-  who,
-  act: (api) => api.create(type, object),
-});
-const withMetadata = (object: KubeObject, metadata: object): KubeObject => ({
-  ...object,
-  metadata: { ...object.metadata, ...metadata },
-});
+import { finalizerAttempts, leftoverAttempts, tokenAttempts } from './leftover-attempts.ts';
 
 const volumes: Readonly<Record<string, object>> = {
   nfs: { server: '10.0.0.1', path: '/' },
@@ -110,6 +74,7 @@ const ofContainers: Readonly<Record<string, object>> = {
   'a user of SELinux': { securityContext: { seLinuxOptions: { user: 'system_u' } } },
   'a process of a Windows host': { securityContext: { windowsOptions: { hostProcess: true } } },
   'a port of the node': { ports: [{ containerPort: 80, hostPort: 80 }] },
+  'devices beyond the quota': { resources: { limits: { 'example.com/gpu': 1 } } },
   'a negative request': { resources: { requests: { cpu: '-1' } } },
   'more than the quota': { resources: { requests: { cpu: '100000' } } },
 };
@@ -131,6 +96,7 @@ const podTerm = (term: object) => ({
     requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'kubernetes.io/hostname', ...term }],
   },
 });
+const projected = (source: object) => ({ name: 'v', projected: { sources: [source] } });
 const ofPods: Readonly<Record<string, object>> = {
   'the network of the node': { hostNetwork: true },
   'the processes of the node': { hostPID: true },
@@ -153,6 +119,16 @@ const ofPods: Readonly<Record<string, object>> = {
   'no seccomp': { securityContext: { seccompProfile: { type: 'Unconfined' } } },
   'a type of SELinux': { securityContext: { seLinuxOptions: { type: 'spc_t' } } },
   'containers that are none': { containers: ['no container'] },
+  'an account of the provider': { serviceAccountName: 'deployer' },
+  'an account by its former name': { serviceAccount: 'deployer' },
+  'a token for another system': { volumes: [projected({ serviceAccountToken: { path: 't', audience: 'vault' } })] },
+  'a certificate of a signer of the provider': {
+    volumes: [projected({ podCertificate: { signerName: 'example.com/signer', keyType: 'ED25519' } })],
+  },
+  'more than the quota, behind a small request of the pod': {
+    containers: [{ ...container, resources: { requests: { cpu: '100000', memory: '1Mi' } } }],
+    resources: { requests: { cpu: '1m', memory: '1Mi' } },
+  },
 };
 
 function podAttempts(): Attempt[] {
@@ -262,13 +238,6 @@ const claimAttempts = (): Attempt[] => [
   }),
 ];
 
-const finalizerAttempts = (): Attempt[] =>
-  ([configMaps, secrets, services] as readonly ResourceType[]).map((type) => {
-    const object = made(type, apps, 'stays', type.kind === 'Service' ? { spec: { ports: [{ port: 80 }] } } : {});
-    const stuck = withMetadata(object, { finalizers: ['example.com/stay'] });
-    return creating('finalizers that keep a namespace', type.kind, 'kubelet', type, stuck);
-  });
-
 /** Kinds that it writes in its own namespaces, in all others. */
 const elsewhereAttempts = (): Attempt[] =>
   foreignNamespaces.flatMap((namespace) => {
@@ -375,6 +344,8 @@ export const allAttempts = (): readonly Attempt[] => [
   ...ingressAttempts(),
   ...claimAttempts(),
   ...finalizerAttempts(),
+  ...leftoverAttempts(),
+  ...tokenAttempts(),
   ...elsewhereAttempts(),
   ...readingAttempts(),
   ...climbingAttempts(),

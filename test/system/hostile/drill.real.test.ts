@@ -14,7 +14,8 @@ import { quotas } from '#shared/schema/liqo/quota.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
-import { allAttempts, foreignNamespaces, type Who } from './attempts.ts';
+import { foreignNamespaces, type Who } from './attempt.ts';
+import { allAttempts } from './attempts.ts';
 import { guest, identity, inParallel } from './hosted-consumers.ts';
 
 let under: WebhookCluster;

@@ -6,6 +6,7 @@ import { endpointSlices, nodes, pods, services } from '#shared/domain/core-kinds
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { networkAnnotation, networkPort } from '#shared/domain/network-keys.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { countOf } from '#test/harness/cases.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { once } from '#test/harness/in-order.ts';
 import { type Netns, NetnsFixture, type Streamed } from '#test/harness/netns.ts';
@@ -26,6 +27,8 @@ const ranges = { nodes: 2, podCidr: '10.50.0.0/16', serviceCidr: '10.150.0.0/16'
 const view = (ip: string): string => ip.replace(/^10\.50\./, '10.51.');
 const namespace = 'crossing';
 const port = 9000;
+/** Of a walk over the ports of all addresses. */
+const walkMs = countOf(3_600_000, 600_000);
 const pass = { withinMs: 30_000, everyMs: 50 } as const;
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 180_000 });
 
@@ -221,16 +224,20 @@ async function getsAnswer({ name, pid }: Netns, url: string): Promise<void> {
   );
 }
 
-test('a neighbour without credentials finds open what is for it, on nodes, pods and Services, and is told no more than that they are well', async () => {
-  await abroad();
-  const gateway = podPlace(netnsWorld, await eventually('an active gateway', () => activeGateway('rome'), pass));
-  const ground = { stage, clusters: netnsWorld, nodes: nodePlaces, pods: podPlaces, gateway, view, served: port };
-  const { strays, missing, told, answered } = await visit(ground);
-  expect({ strays, missing }).toEqual({ strays: [], missing: [] });
-  // Of the agent, asked from a pod beside it and from a peer: as the consumer, and as the provider.
-  expect(told).toEqual(Array.from({ length: 3 }, () => ['8080', ['/healthz', '/readyz']]));
-  expect(answered).toEqual([]);
-}, 600_000);
+test(
+  'a neighbour without credentials finds open what is for it, on nodes, pods and Services, and is told no more than that they are well',
+  async () => {
+    await abroad();
+    const gateway = podPlace(netnsWorld, await eventually('an active gateway', () => activeGateway('rome'), pass));
+    const ground = { stage, clusters: netnsWorld, nodes: nodePlaces, pods: podPlaces, gateway, view, served: port };
+    const { strays, missing, told, answered } = await visit(ground);
+    expect({ strays, missing }).toEqual({ strays: [], missing: [] });
+    // Of the agent, asked from a pod beside it and from a peer: as the consumer, and as the provider.
+    expect(told).toEqual(Array.from({ length: 3 }, () => ['8080', ['/healthz', '/readyz']]));
+    expect(answered).toEqual([]);
+  },
+  walkMs,
+);
 
 /** Rows of a finished `isthmus network test`, and its exit code. */
 async function networkTest(...more: readonly string[]) {

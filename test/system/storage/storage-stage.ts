@@ -9,6 +9,9 @@ export const shopThere = 'shop-rome';
 /** A node of the consumer that is not virtual. */
 export const genuine = `${consumer}-1`;
 
+/** What the consumer may have of the provider's storage; the claims of all tests together are far smaller. */
+const grantedStorage = '4Gi';
+
 /** `restartDelaySeconds`: see ClusterRequest. */
 export async function openStorageStage({
   restartDelaySeconds,
@@ -30,7 +33,7 @@ export async function openStorageStage({
     metadata: { name: 'storage' },
     spec: { asProvider: { storageClasses: ['loop', 'loop-now'] } },
   } as KubeObject);
-  await stage.mustPeer();
+  await stage.mustPeer('--resource', `requests.storage=${grantedStorage}`);
   await stage.createNamespace(shop);
   await stage.mustOffload(shop, '--strategy', 'LocalAndRemote', '--mapping', 'DefaultName');
   return stage;

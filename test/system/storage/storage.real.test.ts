@@ -3,6 +3,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import {
   coreEvents,
+  csiStorageCapacities,
   namespaces,
   type PersistentVolumeClaim,
   persistentVolumeClaims,
@@ -10,6 +11,7 @@ import {
   pods,
 } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
+import { parseQuantity } from '#shared/domain/quantity.ts';
 import { storageNamespace } from '#shared/domain/storage-keys.ts';
 import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -192,6 +194,56 @@ describe('a claim of class liqo whose first pod runs at the provider', () => {
   });
 });
 
+describe('a claim of class isthmus', () => {
+  const gibi = 2n ** 30n;
+  const roomAt = async (id: string): Promise<bigint | undefined> => {
+    const all = await stage.api(consumer).list(csiStorageCapacities, { namespace: storageNamespace });
+    const found = all.find(({ nodeTopology }) => nodeTopology?.matchLabels?.['liqo.io/remote-cluster-id'] === id);
+    return found && parseQuantity(found.capacity ?? '0') / 1_000_000_000n;
+  };
+  const roomy = (name: string, storage: string) =>
+    claim(name, {}, { storageClassName: 'isthmus', resources: { requests: { storage } } });
+  const rather = {
+    nodeAffinity: {
+      preferredDuringSchedulingIgnoredDuringExecution: [
+        {
+          weight: 100,
+          preference: { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [provider] }] },
+        },
+      ],
+    },
+  };
+
+  test('for which the provider has too little left keeps its pod from there, and the scheduler says why', async () => {
+    const before = await eventually('what the provider has left', () => roomAt(provider), patience);
+    expect(before).toBeLessThan(4n * gibi);
+    await stage.apply(consumer, roomy('grand', '5Gi'), writer('grand-writer', 'grand', 'too much', on(provider)));
+    const { status } = await stage.podThat(consumer, [shop, 'grand-writer'], 'cannot be placed', (found) =>
+      Boolean(found.status?.conditions?.some(({ message }) => message?.includes('did not have enough free storage'))),
+    );
+    expect(status?.phase).toBe('Pending');
+    await removePod('grand-writer');
+    await kubectl(consumer, '-n', shop, 'delete', 'pvc', 'grand', '--wait');
+  });
+
+  test('goes where there is room, and what is left there shrinks and grows by it', async () => {
+    const before = (await roomAt(provider)) ?? 0n;
+    await stage.apply(consumer, roomy('snug', '64Mi'), writer('snug-writer', 'snug', 'there', { affinity: rather }));
+    expect(await ready('snug-writer')).toBe(provider);
+    await eventually('less is left', async () => (await roomAt(provider)) === before - 64n * 2n ** 20n, patience);
+    await removePod('snug-writer');
+    await kubectl(consumer, '-n', shop, 'delete', 'pvc', 'snug', '--wait');
+    await eventually('as much as before is left', async () => (await roomAt(provider)) === before, patience);
+  });
+
+  test('goes into this cluster when only that has room', async () => {
+    await stage.apply(consumer, roomy('wide', '5Gi'), writer('wide-writer', 'wide', 'here', { affinity: rather }));
+    expect(await ready('wide-writer')).toBe(genuine);
+    await removePod('wide-writer');
+    await kubectl(consumer, '-n', shop, 'delete', 'pvc', 'wide', '--wait');
+  });
+});
+
 describe('a generic ephemeral volume of a pod at the provider', () => {
   test('is made there, and goes with its pod on both sides', async () => {
     const spec = (claim('unused') as { spec?: unknown }).spec;
@@ -257,6 +309,8 @@ describe('what a volume at the provider holds', () => {
     expect(Date.parse(spec.expiresAt) - Date.parse(spec.keptSince)).toBe(30 * 86_400_000);
     expect(await volumeTool('list')).toMatch(listed);
     expect(await stage.api(provider).get(namespaces, { name: shopThere })).toBeUndefined();
+    const said = await stage.api(consumer).list(csiStorageCapacities, { namespace: storageNamespace });
+    expect(said.map(({ nodeTopology }) => nodeTopology?.matchLabels ?? 'of this cluster')).toEqual(['of this cluster']);
   });
 
   test('is had by the next claim of the consumer of that name, once it was adopted for it and both have peered again', async () => {

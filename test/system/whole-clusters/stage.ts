@@ -42,7 +42,7 @@ export interface Stage {
   deleteNamespaces(cluster: ClusterName, ...names: readonly string[]): Promise<void>;
   offload(namespace: string, ...flags: readonly string[]): Promise<Ended>;
   mustOffload(namespace: string, ...flags: readonly string[]): Promise<void>;
-  mustPeer(): Promise<string>;
+  mustPeer(...flags: readonly string[]): Promise<string>;
   /** As the broker shows it; undefined when there is none. */
   peering(): Promise<Peering | undefined>;
   pod(cluster: ClusterName, namespace: string, name: string): Promise<Pod | undefined>;
@@ -137,8 +137,10 @@ export async function createStage(clusters: ProductClusters): Promise<Stage> {
       const ended = await offload(namespace, ...flags);
       if (ended.code !== 0) throw new Error(reported(ended));
     },
-    mustPeer: () =>
-      clusters.mustIsthmus('peer', consumer, provider, '--cpu', '2', '--memory', '2Gi', '--pods', '20', '--wait'),
+    mustPeer: (...flags) =>
+      clusters.mustIsthmus(
+        ...['peer', consumer, provider, '--cpu', '2', '--memory', '2Gi', '--pods', '20', '--wait', ...flags],
+      ),
     async peering() {
       const all = JSON.parse(await clusters.mustIsthmus('get', 'peerings', '-o', 'json')) as
         | Peering[]

@@ -12,6 +12,7 @@ import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts
 import { codeOf } from '#shared/errors/app-error.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
+import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
 import { NodeAccess } from '../kubelet-api/caller.ts';
@@ -27,6 +28,7 @@ import {
   retiringConditions,
 } from './conditions.ts';
 import { isOurs } from './node-object.ts';
+import { isDrained, sliceOf } from './slice-state.ts';
 import { type KubeletChange, VirtualKubelet, type VirtualKubeletDeps } from './virtual-kubelet.ts';
 
 export interface VirtualNodeDeps extends Omit<VirtualKubeletDeps, 'access' | 'nodes' | 'reflection'> {
@@ -57,6 +59,7 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
   const maps = caches.cache(namespaceMaps);
   const templates = caches.cache(vkOptionsTemplates);
   const peers = caches.cache(foreignClusters);
+  const slices = caches.cache(resourceSlices);
   const nodeCache = virtualNodeNodes(caches);
   const access = new NodeAccess({ api, clock });
   const running = new Map<string, Running>();
@@ -81,6 +84,12 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
           keysWhere((vn) => {
             const { namespace, name } = optionsTemplateRef(vn, deps.systemNamespace);
             return namespace === metadata.namespace && name === metadata.name;
+          }),
+        ),
+        watch(slices, (slice) =>
+          keysWhere((vn) => {
+            const ref = sliceOf(vn);
+            return ref !== undefined && keyOf(slice) === `${ref.namespace}/${ref.name}`;
           }),
         ),
         watch(peers, ({ spec }) => keysWhere((vn) => vn.spec.clusterID === spec.clusterID)),
@@ -133,18 +142,27 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
   }
 
   async function keep(key: string, virtualNode: VirtualNode, signal: AbortSignal): Promise<Outcome> {
+    const unwanted = whyNoNode(virtualNode);
     const [entry, hasMap] = await Promise.all([
-      start(key, virtualNode, virtualNode.spec.createNode !== false),
+      start(key, virtualNode, unwanted === undefined),
       ensureNamespaceMap(virtualNode, maps, api, signal),
     ]);
     entry.kubelet.update(virtualNode);
-    if (virtualNode.spec.createNode === false) return withoutNode(key, entry, virtualNode, signal);
+    if (unwanted !== undefined) return withoutNode(key, entry, virtualNode, unwanted, signal);
     entry.retiring = false;
     entry.retiringSinceMs = undefined;
     entry.kubelet.wantNode();
     const state = entry.kubelet.state();
     await write(virtualNode, [kubeletCondition(virtualNode, state), nodeCondition(virtualNode, state)], signal);
     return hasMap ? settled : waiting('the old NamespaceMap to go', 5_000);
+  }
+
+  /** Everything else of the VirtualNode stays meanwhile: the remote namespaces, and the volumes in them. */
+  function whyNoNode(virtualNode: VirtualNode): Pick<ConditionInput, 'reason' | 'message'> | undefined {
+    if (virtualNode.spec.createNode === false) return { reason: 'NotWanted', message: 'spec.createNode is false' };
+    const ref = sliceOf(virtualNode);
+    if (ref === undefined || !isDrained(slices.get(ref))) return undefined;
+    return { reason: 'Drained', message: `the provider drains slice ${ref.name}; the Node comes back when that ends` };
   }
 
   async function start(key: string, virtualNode: VirtualNode, withNode: boolean): Promise<Running> {
@@ -248,12 +266,13 @@ export function createVirtualNodeController(deps: VirtualNodeDeps): Controller {
     key: string,
     entry: Running,
     virtualNode: VirtualNode,
+    why: Pick<ConditionInput, 'reason' | 'message'>,
     signal: AbortSignal,
   ): Promise<Outcome> {
     const progress = await empty(entry, virtualNode, signal);
     if (progress !== true) return again(Math.max(1, Number(progress)));
     entry.retiring = false;
-    const none = { type: 'Node', status: 'None', reason: 'NotWanted', message: 'spec.createNode is false' } as const;
+    const none = { type: 'Node', status: 'None', ...why } as const;
     await write(virtualNode, [kubeletCondition(virtualNode, entry.kubelet.state()), none], signal);
     deps.log.debug('virtual node without a Node', { key });
     return settled;

@@ -2,13 +2,12 @@
 import { consumerRefusal } from '#agent/model/policies.ts';
 import { conditionOf, isOriginal, providerOf, wantsVirtualNode } from '#agent/model/slice-roles.ts';
 import type { PeeringDeps } from '#agent/peering/model/deps.ts';
-import { drainedReason } from '#agent/peering/slices/status.ts';
 import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Applied, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName } from '#kube/writes/owner-references.ts';
 import { applyWanted, deleteObject } from '#kube/writes/write-if-changed.ts';
-import { type KubeObject, keyOf, type ObjectRef, refOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { type KubeObject, keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { name } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
@@ -60,12 +59,9 @@ export function createVirtualNodeCreatorController({ cluster, clock, log }: Peer
   async function ensure(slice: ResourceSlice, provider: string, signal: AbortSignal): Promise<Outcome> {
     const refusal = consumerRefusal(policies.list(), provider);
     if (refusal !== undefined) return stalled('PolicyRefused', refusal);
+    // A VirtualNode that is there stays, also of a slice that is drained: remote namespaces and the volumes in them would go with it.
     const inTheWay = obstacle(slice, provider);
-    if (inTheWay !== undefined) {
-      // The node empties itself before it goes, with regard to disruption budgets.
-      if (conditionOf(slice, 'Resources')?.reason === drainedReason) await remove(refOf(slice), signal);
-      return inTheWay;
-    }
+    if (inTheWay !== undefined) return inTheWay;
     const { namespace = '' } = slice.metadata;
     const identity = identityCache.get({ namespace, name: name.sliceIdentity(slice.metadata.name) });
     const secret = identity?.status?.kubeconfigSecretRef?.name;

@@ -1,8 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { nodes, pods, secrets, services } from '#shared/domain/core-kinds.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
+import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { casesOf } from '#test/harness/cases.ts';
@@ -175,6 +177,35 @@ test('B117 without a Node the virtual node drains, stays, and gets its Node back
   await api().delete(services, { namespace: 'demo', name: 'nodeless' });
   await api().mergePatch(virtualNodes, ref('vn1'), { spec: { createNode: true } });
   await eventually('the Node again', () => isReady('vn1'));
+});
+
+test('while the provider drains its slice the VirtualNode is without a Node, and keeps the remote namespaces with the volumes in them', async () => {
+  const tell = (status: 'Accepted' | 'Denied', reason: string) =>
+    api().mergePatch(
+      resourceSlices,
+      ref('vn1'),
+      { status: { conditions: [{ type: 'Resources', status, reason }] } },
+      { subresource: 'status' },
+    );
+  await api().create(resourceSlices, {
+    apiVersion: 'authentication.liqo.io/v1beta1',
+    kind: 'ResourceSlice',
+    metadata: { name: 'vn1', namespace: tenantNamespace },
+    spec: { class: 'default', providerClusterID: 'prov' },
+  } as never);
+  await offloadedNode();
+  await api().mergePatch(virtualNodes, ref('vn1'), { metadata: { labels: { [label.resourceSliceName]: 'vn1' } } });
+  await api().create(pods, boundPod('demo', 'web', 'vn1'));
+  await eventually('the ShadowPod', () => shadow('web'));
+  await tell('Denied', 'ResourceSliceDrained');
+  await eventually('no Node', async () => (await condition('Node'))?.reason === 'Drained');
+  expect(await api().get(nodes, { name: 'vn1' })).toBeUndefined();
+  expect(await local('web')).toBeUndefined();
+  const map = await api().get(namespaceMaps, ref('prov'));
+  expect(map?.spec?.desiredMapping).toEqual({ demo: 'demo-cons' });
+  await tell('Accepted', 'ResourceSliceResourcesAccepted');
+  await eventually('the Node again', () => isReady('vn1'));
+  await api().delete(resourceSlices, ref('vn1'));
 });
 
 /** A small generator, so that a failure can be repeated by its seed. */

@@ -5,6 +5,7 @@
 
 import type { Hook } from '#agent/admission/hook.ts';
 import { allow, type Review, type Verdict } from '#agent/admission/review.ts';
+import { validateFinalizers } from '#agent/peering/admission/finalizers.ts';
 import { offeredClasses } from '#agent/peering/slices/storage-offer.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { coalesced } from '#shared/async/single-flight.ts';
@@ -25,7 +26,6 @@ import { createRulebook } from '../guests/rulebook.ts';
 import { createAdmissionGate } from '../quota/admission-gate.ts';
 import { guestClaimCache, keptVolumeCache } from '../storage/caches.ts';
 import { type ConsumerStorage, demandOf, fitsStorage, usedBy } from '../storage/demand.ts';
-import { validateFinalizers } from './finalizers.ts';
 import { guestClaimPatch, validateGuestClaim } from './guest-claim.ts';
 
 export interface ClaimHookDeps {

@@ -1,13 +1,13 @@
 /** Hooks for what guests' objects, Services and Ingresses above all, ask of the provider's controllers. */
 import type { Hook, Hooks } from '#agent/admission/hook.ts';
 import { allow, type Review, type Verdict } from '#agent/admission/review.ts';
+import { validateFinalizers } from '#agent/peering/admission/finalizers.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import type { Namespace } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import type { GuestRules } from '../guests/decide.ts';
 import { createRulebook } from '../guests/rulebook.ts';
-import { validateGuestIngress, validateGuestService } from './exposure.ts';
-import { validateFinalizers } from './finalizers.ts';
+import { validateGuestIngress, validateGuestSecret, validateGuestService } from './exposure.ts';
 
 export function createExposureHooks(
   { caches }: Pick<Cluster, 'caches'>,
@@ -35,6 +35,7 @@ export function createExposureHooks(
     routes: new Map<string, Hook>([
       ['/validate/services', judged(validateGuestService)],
       ['/validate/ingresses', judged(validateGuestIngress)],
+      ['/validate/secrets', judged(validateGuestSecret)],
       ['/validate/finalizers', judged(() => allow)],
     ]),
     synced: (signal) => rulebook.policies.synced(signal),

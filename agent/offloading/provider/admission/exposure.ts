@@ -1,4 +1,4 @@
-/** What guests' Services and Ingresses may not ask for on this provider: addresses, names and orders to its controllers. Pure. */
+/** What guests' Services, Ingresses and Secrets may not ask for on this provider: addresses, names, tokens and orders to its controllers. Pure. */
 import * as z from 'zod';
 import { allow, deny, type Verdict } from '#agent/admission/review.ts';
 import { matchesAny } from '#shared/domain/key-patterns.ts';
@@ -30,6 +30,9 @@ const GuestIngress = z.looseObject({
     })
     .nullish(),
 });
+
+/** Of Kubernetes: the controller for tokens fills Secrets of it. */
+const accountToken = 'kubernetes.io/service-account-token';
 
 const refuse = (message: string): Verdict => deny('sandbox_refused', message);
 
@@ -93,6 +96,16 @@ export function validateGuestIngress(ingress: unknown, before?: unknown, rules?:
     );
   }
   return validateAnnotations(metadata, was?.metadata, rules.annotations);
+}
+
+/** A token in it would have no end, and be the consumer's own and not one of its pods'. */
+export function validateGuestSecret(secret: unknown, before?: unknown, rules?: GuestRules): Verdict {
+  if (rules === undefined || before !== undefined) return allow;
+  const parsed = z.looseObject({ type: text }).safeParse(secret);
+  if (!parsed.success) return malformed(parsed.error);
+  return parsed.data.type === accountToken
+    ? refuse(`type is ${accountToken}: the provider would write a token of its account into it; leave the type out`)
+    : allow;
 }
 
 const everyHost = '';

@@ -59,8 +59,19 @@ const PodTerms = z
   })
   .nullish();
 
+const ProjectedSource = z.looseObject({ serviceAccountToken: z.looseObject({ audience: text }).nullish() });
+
 const GuestPlacement = z.looseObject({
-  volumes: z.array(z.looseObject({ name: text })).nullish(),
+  serviceAccount: text,
+  serviceAccountName: text,
+  volumes: z
+    .array(
+      z.looseObject({
+        name: text,
+        projected: z.looseObject({ sources: z.array(ProjectedSource).nullish() }).nullish(),
+      }),
+    )
+    .nullish(),
   tolerations: z.array(z.looseObject({ key: text })).nullish(),
   nodeName: text,
   nodeSelector: z.record(z.string(), z.string()).nullish(),

@@ -49,6 +49,36 @@ describe('volumes', () => {
   });
 });
 
+describe('identity', () => {
+  const projected = (source: object) => ({
+    volumes: [{ name: 'v', projected: { sources: [{ secret: {} }, source] } }],
+  });
+
+  test.each([
+    ['serviceAccountName', { serviceAccountName: 'deployer' }],
+    ['serviceAccount', { serviceAccountName: 'default', serviceAccount: 'deployer' }],
+    [
+      'volumes[0].projected.sources[1].serviceAccountToken.audience',
+      projected({ serviceAccountToken: { path: 't', audience: 'vault' } }),
+    ],
+    ['volumes[0].projected.sources[1].podCertificate', projected({ podCertificate: { signerName: 'a/b' } })],
+    ['volumes[0].projected.sources[1].invented', projected({ invented: {} })],
+  ])('by %s is refused in %j', (field, more) => {
+    expect(judge(more)).toMatchObject(refused(field));
+  });
+
+  test('without rights, and what the policy names, is accepted', () => {
+    expect(judge({ serviceAccountName: 'default' })).toMatchObject({ allowed: true });
+    expect(judge(projected({ serviceAccountToken: { path: 't' } }))).toMatchObject({ allowed: true });
+    const rules = { serviceAccounts: ['of-guests-*'], tokenAudiences: ['vault'] };
+    const more = {
+      ...projected({ serviceAccountToken: { path: 't', audience: 'vault' } }),
+      serviceAccountName: 'of-guests-web',
+    };
+    expect(judge(more, rules)).toMatchObject({ allowed: true });
+  });
+});
+
 describe('placement', () => {
   const term = (expression: object) => ({ nodeSelectorTerms: [expression] });
   const required = 'requiredDuringSchedulingIgnoredDuringExecution';

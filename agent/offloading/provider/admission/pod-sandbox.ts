@@ -1,6 +1,6 @@
 /**
  * What a guest's pod may not ask for on this provider: a level of the Pod Security Standards, plus what would let it choose its node or push
- * aside others (pod-placement.ts). Pure. Unknown fields pass here; the API server judges them when the Pod is made.
+ * aside others (pod-placement.ts), and be more than a guest (pod-identity.ts). Pure. Unknown fields pass here; the API server judges them when the Pod is made.
  */
 import { allow, deny, type Verdict } from '#agent/admission/review.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
@@ -8,6 +8,7 @@ import { quantityProblem } from '#shared/domain/pod-resources.ts';
 import { type GuestRules, safeRules } from '../guests/decide.ts';
 import { malformed } from '../guests/refusal-text.ts';
 import { type GuestContainer, GuestPod } from './guest-pod.ts';
+import { identityRefusals } from './pod-identity.ts';
 import { placementRefusals, type Refusal } from './pod-placement.ts';
 import { restrictedRefusals } from './restricted.ts';
 
@@ -58,6 +59,7 @@ function* refusals(
   { rules, nodeSelector = {} }: Sandbox,
 ): Generator<Refusal> {
   yield* placementRefusals(pod, rules, nodeSelector);
+  yield* identityRefusals(pod, rules);
   if (rules.podSecurity !== 'privileged') yield* baselineRefusals(pod, annotations);
   if (rules.podSecurity === 'restricted') yield* restrictedRefusals(pod);
 }

@@ -8,6 +8,7 @@ import type { Hook } from '#agent/admission/hook.ts';
 import { allow, deny, type Review, type Verdict } from '#agent/admission/review.ts';
 import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
 import { isFinished } from '#agent/offloading/provider/model/pod-phase.ts';
+import { validateFinalizers } from '#agent/peering/admission/finalizers.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { ownerName } from '#kube/writes/owner-references.ts';
 import { coalesced } from '#shared/async/single-flight.ts';
@@ -26,7 +27,6 @@ import { offloadedPodCache, shadowPodCache } from '../model/caches.ts';
 import { createAdmissionGate } from '../quota/admission-gate.ts';
 import { usageOf, validateQuota } from '../quota/fits.ts';
 import { heldSpec, isLeftBehind, UsageTotals, withoutAmounts } from '../quota/usage-totals.ts';
-import { validateFinalizers } from './finalizers.ts';
 import { validateGuestPod } from './pod-sandbox.ts';
 import { creatorPatch, validateChange, validateCreator, validateOrigin } from './shadow-pod.ts';
 

@@ -17,12 +17,11 @@ import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { type ShadowEndpointSlice, shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
+import { guestRules } from '../guests/decide.ts';
 import { type Decision, decide, managedByShadowSlice, originOf } from './decide.ts';
 
 export interface ShadowEndpointSliceDeps extends ControllerDeps {
   readonly cluster: Cluster;
-  /** True: endpoints at third clusters are left out, so that all traffic passes through the consumer. */
-  readonly denyDirectConnections?: boolean;
 }
 
 const fieldManager = 'shadow-endpointslice-controller';
@@ -32,7 +31,7 @@ const refusedMs = (times: number): number => backoffMs(times, { baseMs: 2_000, m
 const byOrigin = { origin: (shadow: ShadowEndpointSlice): readonly string[] => [originOf(shadow)] };
 
 export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDeps): Controller {
-  const { cluster, denyDirectConnections: denyDirect = false } = deps;
+  const { cluster } = deps;
   const { api, caches, events } = cluster;
   const shadows = caches.cache(shadowEndpointSlices, { indexes: byOrigin });
   const slices = caches.cache(endpointSlices, { labelSelector: `${label.managedBy}=${managedByShadowSlice}` });
@@ -74,7 +73,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
       configuration: configurationOf,
       unlinked: unlinkedRanges(networks.list()),
       named: shadow ? [...namedRanges(policies.list(), originOf(shadow))] : [],
-      denyDirect,
+      directPeers: shadow ? guestRules(policies.list(), originOf(shadow)).networkPeers : [],
     };
     let decision = decide({ ...observed, slice: known });
     // What is not ours is not in the cache, and the cache may lag.
@@ -144,7 +143,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
           ...direct(),
         ]),
         watch(networks, unlinked),
-        watch(policies, unlinked),
+        watch(policies, () => [...unlinked(), ...direct()]),
         // Read in each pass, so they must be in step before the first.
         watch(spaces, () => []),
       ],

@@ -61,7 +61,7 @@ const observe = (change: Partial<Observed> = {}): Observed => ({
   configuration: (peer) => (peer === 'cons' ? ranges() : undefined),
   unlinked: [],
   named: [],
-  denyDirect: false,
+  directPeers: [],
   ...change,
 });
 const made = (of: Observed = observe()): EndpointSlice => {
@@ -91,6 +91,11 @@ test.each<Row>([
   {
     when: 'the kind of address changed',
     observed: { shadow: shadow({ template: { addressType: 'FQDN' } }), slice: made() },
+    does: 'delete',
+  },
+  {
+    when: 'the object went and its dependents were to stay',
+    observed: { shadow: undefined, slice: { ...made(), metadata: { ...made().metadata, ownerReferences: [] } } },
     does: 'delete',
   },
   {
@@ -134,34 +139,34 @@ test.each([
   {
     what: 'addresses outside of the ranges of the consumer are left out',
     metadata: {},
-    denyDirect: false,
+    directPeers: ['third'],
     is: ['10.110.0.1', '10.170.0.2'],
   },
   {
-    what: 'B105: direct ones are in the view of their own cluster',
+    what: 'B105: direct ones are in the view of their own cluster, where a policy names it',
     metadata: direct(third),
-    denyDirect: false,
+    directPeers: ['third'],
     is: ['10.110.0.1', '10.170.0.2', '10.110.0.1'],
   },
   {
-    what: 'B105: direct ones are left out where they are denied',
+    what: 'B105: direct ones are left out where no policy names their cluster, to which a Service here would be a way in',
     metadata: direct(third),
-    denyDirect: true,
+    directPeers: ['fourth'],
     is: ['10.110.0.1', '10.170.0.2'],
   },
   {
     what: 'what is no list of direct ones says nothing',
     metadata: direct('{"clusterAddresses":'),
-    denyDirect: false,
+    directPeers: ['third'],
     is: ['10.110.0.1', '10.170.0.2'],
   },
-])('$what', ({ metadata, denyDirect, is }) => {
+])('$what', ({ metadata, directPeers, is }) => {
   const other = {
     spec: { remote: { cidr: { pod: ['10.30.0.0/16'] } } },
     status: { remote: { cidr: { pod: ['10.110.0.0/16'] } } },
   };
   const configuration = (peer: string) => (peer === 'cons' ? ranges() : (other as unknown as Configuration));
-  const slice = made(observe({ shadow: shadow({ metadata, endpoints }), configuration, denyDirect }));
+  const slice = made(observe({ shadow: shadow({ metadata, endpoints }), configuration, directPeers }));
   expect(addresses(slice)).toEqual(is);
   expect(slice.metadata.annotations).not.toHaveProperty('liqo.io/direct-connections-data');
 });

@@ -33,7 +33,8 @@ export interface Observed {
   readonly unlinked: RemoteRanges;
   /** Where there is no link: the ranges that a policy of this cluster names as those of the origin. */
   readonly named: readonly string[];
-  readonly denyDirect: boolean;
+  /** Peers that a policy lets guests of the origin reach without passing through it. */
+  readonly directPeers: readonly string[];
 }
 
 export type Decision =
@@ -72,8 +73,12 @@ export function decide(observed: Observed): Decision {
 const isMade = (slice: EndpointSlice): boolean =>
   slice.metadata.labels?.[label.managedBy] === managedByShadowSlice && ownerUid(slice) !== undefined;
 
-const ownerUid = ({ metadata }: EndpointSlice): string | undefined =>
-  metadata.ownerReferences?.find(({ kind, controller }) => controller && kind === shadowEndpointSlices.kind)?.uid;
+/** '' is a slice of ours without an owner: a deletion that asks for dependents to stay leaves it behind, and nobody would keep its addresses true. */
+function ownerUid({ metadata }: EndpointSlice): string | undefined {
+  const controller = metadata.ownerReferences?.find((owner) => owner.controller);
+  if (controller) return controller.kind === shadowEndpointSlices.kind ? controller.uid : undefined;
+  return metadata.annotations?.[isthmusAnnotation.reflected] === undefined ? undefined : '';
+}
 
 /** False: traffic to the consumer's addresses would be lost. */
 export function isReachable(foreign: ForeignCluster | undefined): boolean {
@@ -126,7 +131,7 @@ const unlinkedText = (origin: string): string =>
   `there is no link to cluster ${origin}: accepted are addresses that nothing in this cluster has, of ranges that spec.network.remoteCidrs of a PeeringPolicy names for it; or peer with a network`;
 
 const acceptedText = (origin: string): string =>
-  `accepted are addresses in the ranges of cluster ${origin}, and direct ones of clusters that this one is linked to, unless it denies those`;
+  `accepted are addresses in the ranges of cluster ${origin}, and direct ones of linked clusters that guests.networkPeers of a PeeringPolicy names`;
 
 /** Address to the cluster that it belongs to, for those that do not go through the consumer. */
 function directAddresses({ metadata }: ShadowEndpointSlice): ReadonlyMap<string, string> {
@@ -146,11 +151,11 @@ function viewOf(
   addresses: readonly string[],
   origin: string,
   direct: ReadonlyMap<string, string>,
-  { configuration, denyDirect, unlinked, named }: Observed,
+  { configuration, directPeers, unlinked, named }: Observed,
 ): string[] | undefined {
   const views = addresses.map((address) => {
     const peer = direct.get(address);
-    if (peer !== undefined) return denyDirect ? undefined : translated(address, configuration(peer));
+    if (peer !== undefined) return directPeers.includes(peer) ? translated(address, configuration(peer)) : undefined;
     return translated(address, configuration(origin), { taken: unlinked, named });
   });
   return views.every((view) => view !== undefined) ? views : undefined;

@@ -20,6 +20,8 @@ export const safeRules: GuestRules = {
   schedulers: [],
   runtimeClasses: [],
   priorityClasses: [],
+  serviceAccounts: [],
+  tokenAudiences: [],
   nodeAnnotations: [],
   maxGracePeriodSeconds: 600,
   limitsEnforcement: 'Soft',

@@ -84,7 +84,7 @@ export function guestSpec(spec: PodSpec, rules: GuestRules, enforcement: LimitsE
   };
 }
 
-/** By these, network plugins and container runtimes attach pods to other networks, give them addresses and roles in the cloud, and open their sandbox. */
+/** By these, network plugins and container runtimes attach pods to other networks, give them addresses, devices, and roles in the cloud, and open their sandbox. */
 const ofNodes = [
   ...['k8s.v1.cni.cncf.io/*', 'v1.multus-cni.io/*', 'cni.projectcalico.org/*', 'k8s.ovn.org/*', 'ovn.kubernetes.io/*'],
   ...[
@@ -99,6 +99,9 @@ const ofNodes = [
     'vpc.amazonaws.com/*',
     'iam.amazonaws.com/*',
   ],
+  // Devices and mounts of the node, by plugins of the runtime (NRI, CDI) and its hooks; properties of the container's unit.
+  ...['devices.nri.io/*', 'mounts.nri.io/*', 'cdi-devices.nri.io/*', 'ulimits.nri.containerd.io/*'],
+  ...['devices.gke.io/*', 'cdi.k8s.io/*', 'io.containers.*', 'run.oci.*', 'org.systemd.property.*'],
 ];
 
 type Texts = Readonly<Record<string, string>>;

@@ -77,6 +77,11 @@ describe('of the spec of a guest’s pod', () => {
       expect.stringMatching(/annotations k8s\.v1\.cni\.cncf\.io\/networks are left out/),
     ]);
     expect(guestAnnotations({ 'iam.amazonaws.com/role': 'admin' }, safeRules)).toEqual({});
+    const orders = [
+      ...['devices.nri.io/container.app', 'mounts.nri.io/container.app', 'devices.gke.io/container.app'],
+      ...['cdi.k8s.io/gpu', 'io.containers.trace-syscall', 'org.systemd.property.DeviceAllow', 'run.oci.handler'],
+    ];
+    expect(guestAnnotations(Object.fromEntries(orders.map((key) => [key, 'x'])), safeRules)).toEqual({});
     const trusting = { ...safeRules, nodeAnnotations: [networks] };
     expect(guestAnnotations(annotations, trusting)).toBe(annotations);
     expect(limitations(spec(), annotations, trusting)).toEqual([]);

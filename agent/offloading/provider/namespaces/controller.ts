@@ -5,6 +5,7 @@ import { peerSecrets } from '#agent/model/peering-selections.ts';
 import { agentBinding } from '#agent/peering/rights/objects.ts';
 import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
+import { KeyedMutex } from '#shared/async/keyed-mutex.ts';
 import { agentRole } from '#shared/domain/agent-roles.ts';
 import { namespaces, roleBindings } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Namespace, type RoleBinding, refOf, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
@@ -14,6 +15,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import type { GuestRules } from '../guests/decide.ts';
 import { createRulebook, type Rulebook } from '../guests/rulebook.ts';
+import { guardClaims } from '../storage/guard.ts';
 import { type Decision, decide, type Observed } from './decide.ts';
 import { remoteBinding, remoteNamespace } from './objects.ts';
 
@@ -27,6 +29,8 @@ interface Caches {
   readonly bindings: Cache<RoleBinding>;
   readonly rulebook: Rulebook;
   readonly secrets: Cache<Secret>;
+  /** By consumer: the maps of one share a limit. */
+  readonly turns: KeyedMutex;
 }
 
 const retryMs = 30_000;
@@ -51,6 +55,7 @@ export function createNamespaceMapController(deps: NamespaceMapDeps): Controller
     bindings: cluster.caches.cache(roleBindings, { labelSelector: label.remoteClusterId }),
     rulebook: createRulebook(cluster.caches),
     secrets: peerSecrets(cluster.caches),
+    turns: new KeyedMutex(),
   };
 
   /** The map that has this namespace, and every map that wants its name: an unrelated one may have been in the way. */
@@ -90,9 +95,17 @@ export function createNamespaceMapController(deps: NamespaceMapDeps): Controller
 }
 
 async function reconcile(cluster: Cluster, caches: Caches, key: string, signal: AbortSignal): Promise<Outcome> {
-  const map = caches.maps.get(refOfKey(key));
-  if (!map || !isReplicaOfConsumer(map)) return settled;
-  const observed = observe(caches, map);
+  const origin = caches.maps.get(refOfKey(key))?.metadata.labels?.[label.originId] ?? '';
+  let outcome: Outcome = settled;
+  await caches.turns.run(origin, signal, async () => {
+    const map = caches.maps.get(refOfKey(key));
+    if (map && isReplicaOfConsumer(map)) outcome = await serve(cluster, caches, map, signal);
+  });
+  return outcome;
+}
+
+async function serve(cluster: Cluster, caches: Caches, map: NamespaceMap, signal: AbortSignal): Promise<Outcome> {
+  let observed = observe(caches, map);
   const hasFinalizer = map.metadata.finalizers?.includes(finalizer.namespaceMap) ?? false;
   if (observed.deleting && !hasFinalizer) return settled;
   if (!observed.deleting) {
@@ -106,13 +119,20 @@ async function reconcile(cluster: Cluster, caches: Caches, key: string, signal: 
     if (!hasFinalizer) await setFinalizer(cluster, map, true, signal);
   }
 
-  const first = decide(observed);
+  let first = decide(observed);
+  // Of what another map got a moment ago the cache may not know yet.
+  if (first.create.length > 0) {
+    observed = { ...observed, ofOtherMaps: await heldByOthers(cluster, observed, signal) };
+    first = decide(observed);
+  }
   const { podSecurity } = caches.rulebook.rulesOf(observed.origin);
   const made = await createNamespaces(cluster, first, { ...observed, podSecurity }, signal);
   const decision = made.refused.size === 0 ? first : decide({ ...observed, refused: made.refused });
   for (const remote of decision.bind) await bind(cluster, caches, remote, observed, signal);
-  for (const { remote, uid } of decision.remove)
+  for (const { remote, uid } of decision.remove) {
+    await guardClaims(cluster.api, remote, observed.origin, signal);
     await cluster.api.delete(namespaces, { name: remote }, { uid }, signal);
+  }
   if (observed.deleting && decision.clean) {
     await removeUnseen(cluster, observed, signal);
     await setFinalizer(cluster, map, false, signal);
@@ -135,6 +155,7 @@ function observe(caches: Caches, map: NamespaceMap): Observed {
   return {
     mapKey,
     origin,
+    ofOtherMaps: caches.namespaces.list().filter((ns) => isOfOthers(ns, { mapKey, origin })).length,
     rules: caches.rulebook.rulesOf(origin),
     tenantNamespace,
     accounts: accountSubjects(caches.secrets.list(), tenantNamespace, 'slices'),
@@ -143,6 +164,17 @@ function observe(caches: Caches, map: NamespaceMap): Observed {
     namespaces: new Map(relevant.map((ns) => [ns.metadata.name, ns])),
     bindings: new Map(relevant.flatMap(({ metadata: { name } }) => [[name, binding(name)] as const]).filter(isPresent)),
   };
+}
+
+const isOfOthers = (namespace: Namespace, { mapKey, origin }: Pick<Observed, 'mapKey' | 'origin'>): boolean => {
+  const owner = ownerKey(namespace);
+  return owner !== undefined && owner !== mapKey && namespace.metadata.labels?.[label.remoteClusterId] === origin;
+};
+
+async function heldByOthers({ api }: Cluster, observed: Observed, signal: AbortSignal): Promise<number> {
+  const labelSelector = `${label.remoteClusterId}=${observed.origin}`;
+  const held = await api.list(namespaces, { labelSelector }, signal);
+  return held.filter((namespace) => isOfOthers(namespace, observed)).length;
 }
 
 const isPresent = (entry: readonly [string, RoleBinding | undefined]): entry is readonly [string, RoleBinding] =>
@@ -209,6 +241,7 @@ async function removeUnseen({ api }: Cluster, { mapKey, origin }: Observed, sign
   const left = (await api.list(namespaces, { labelSelector }, signal)).filter((ns) => ownerKey(ns) === mapKey);
   for (const { metadata } of left) {
     if (metadata.deletionTimestamp) continue;
+    await guardClaims(api, metadata.name, origin, signal);
     await api.delete(namespaces, { name: metadata.name }, metadata.uid ? { uid: metadata.uid } : {}, signal);
   }
 }

@@ -15,7 +15,15 @@ class Provider {
   #uid = 0;
 
   observe(desired: Record<string, string>, deleting = false): Observed {
-    return { ...consumer, deleting, desired, rules: safeRules, namespaces: this.namespaces, bindings: this.bindings };
+    return {
+      ...consumer,
+      ofOtherMaps: 0,
+      deleting,
+      desired,
+      rules: safeRules,
+      namespaces: this.namespaces,
+      bindings: this.bindings,
+    };
   }
   put(namespace: Namespace): void {
     if (this.namespaces.has(namespace.metadata.name)) throw new Error('already exists');
@@ -40,6 +48,13 @@ const remoteNames = ['a-cons', 'b-cons', 'shared', 'kube-system', 'Bad'];
 const wishes = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.constantFrom(...remoteNames), { maxKeys: 3 });
 
 describe('the namespace map of a consumer', () => {
+  test('gets no more namespaces than the policy says beside those of other maps of the same consumer', () => {
+    const observed = { ...new Provider().observe({ a: 'a-cons', b: 'b-cons' }), ofOtherMaps: 2 };
+    const { create, problems } = decide({ ...observed, rules: { ...safeRules, maxNamespaces: 3 } });
+    expect(create).toEqual([{ remote: 'a-cons', local: 'a' }]);
+    expect(problems.b).toContain('there are 3 namespaces of this consumer');
+  });
+
   test('leads to what is wanted and possible, touches no other namespace, and then rests', () => {
     const others = fc.uniqueArray(fc.constantFrom<string[]>('shared', 'kube-system', 'a-cons'), { maxLength: 2 });
     fc.assert(

@@ -22,6 +22,8 @@ export interface Observed {
   /** Namespaces that carry this map's key, and those that have a desired name. */
   readonly namespaces: ReadonlyMap<string, Namespace>;
   readonly bindings: ReadonlyMap<string, RoleBinding>;
+  /** Namespaces that other maps of this consumer have: it may write as many maps as it likes. */
+  readonly ofOtherMaps: number;
   readonly rules: Pick<GuestRules, 'namespaces' | 'maxNamespaces'>;
   /** Names whose creation the API server refused in the last pass. */
   readonly refused?: ReadonlySet<string>;
@@ -71,7 +73,7 @@ export function decide(observed: Observed): Decision {
   for (const local of Object.keys(desired).sort()) {
     const remote = desired[local] ?? '';
     const wanted = judge(observed, local, remote);
-    const isFull = wanted.create && ours.length + create.length >= maxNamespaces;
+    const isFull = wanted.create && observed.ofOtherMaps + ours.length + create.length >= maxNamespaces;
     const verdict = isFull
       ? failed(
           `there are ${maxNamespaces} namespaces of this consumer, the most that the provider accepts (guests.maxNamespaces)`,

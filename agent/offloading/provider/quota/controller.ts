@@ -9,6 +9,7 @@ import { createController, watch } from '#kube/run/controller.ts';
 import { ownerName } from '#kube/writes/owner-references.ts';
 import { applyWanted, deleteObject } from '#kube/writes/write-if-changed.ts';
 import { keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
 import { settled, waiting } from '#shared/domain/outcome.ts';
 import type { ResourceList } from '#shared/schema/definition/fields.ts';
 import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
@@ -31,9 +32,14 @@ export function decideQuota(slice: ResourceSlice, current: Quota | undefined): Q
   return current === undefined ? undefined : { resources: current.spec.resources, cordoned: true };
 }
 
+/** By its label where it has lost its owner: a deletion may ask for dependents to stay, and a Quota that stays would grant for ever. */
+const sliceOf = (quota: Quota): string | undefined =>
+  ownerName(resourceSlices, quota) ??
+  (quota.metadata.labels?.[label.managed] === 'true' ? quota.metadata.labels[label.resourceSliceName] : undefined);
+
 const sliceKeys = (quota: Quota): string[] => {
-  const owner = ownerName(resourceSlices, quota);
-  return owner === undefined ? [] : [`${quota.metadata.namespace}/${owner}`];
+  const slice = sliceOf(quota);
+  return slice === undefined ? [] : [`${quota.metadata.namespace}/${slice}`];
 };
 
 export function createQuotaController({ cluster, clock, log }: PeeringDeps): Controller {
@@ -45,9 +51,7 @@ export function createQuotaController({ cluster, clock, log }: PeeringDeps): Con
   const rulebook = createRulebook(caches);
 
   const quotaOf = (slice: ObjectRef): Quota | undefined =>
-    quotaCache
-      .list()
-      .find((quota) => quota.metadata.namespace === slice.namespace && ownerName(resourceSlices, quota) === slice.name);
+    quotaCache.list().find((quota) => quota.metadata.namespace === slice.namespace && sliceOf(quota) === slice.name);
 
   return createController(
     {

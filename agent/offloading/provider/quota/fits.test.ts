@@ -24,6 +24,10 @@ const pod = (cpu?: number, memory?: number) => ({
     },
   ],
 });
+const ofPod = (requests: Record<string, string>) => ({
+  containers: [{ name: 'a' }],
+  resources: { requests, limits: { cpu: '64', memory: '256Gi' } },
+});
 const shadow = (name: string, cpu: number, phase?: 'Running' | 'Succeeded' | 'Failed'): ShadowPod => ({
   apiVersion: 'offloading.liqo.io/v1beta1',
   kind: 'ShadowPod',
@@ -62,6 +66,9 @@ describe('quota', () => {
     ['Soft', pod(100), /container a has no request for memory/],
     ['Soft', pod(100, 1), undefined],
     ['Hard', pod(100, 1), /limit other than its request for cpu/],
+    ['Soft', ofPod({ cpu: '100m', memory: '1Mi' }), undefined],
+    // A limit of the pod may be any, and older API servers drop both.
+    ['Hard', ofPod({ cpu: '100m', memory: '1Mi' }), /container a has no request for cpu/],
   ] as const)('enforcement %s judges containers', (limitsEnforcement, spec, message) => {
     const verdict = validateQuota(quota({ cpu: '1', memory: '1Gi' }, { limitsEnforcement }), spec, {});
     if (message === undefined) expect(verdict.allowed).toBe(true);

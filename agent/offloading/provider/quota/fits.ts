@@ -44,7 +44,7 @@ export function validateQuota({ spec }: Quota, pod: PodSpec, used: Amounts): Ver
     : deny('quota_exceeded', `quota of ${spec.user} exceeded: ${problems.join('; ')}`);
 }
 
-/** Soft: each container requests cpu and memory. Hard: and limits equal requests. */
+/** Soft: each container, or the pod, requests cpu and memory. Hard: each container, and its limits equal its requests. */
 function enforcementProblem(enforcement: LimitsEnforcement, pod: PodSpec): string | undefined {
   if (enforcement === 'None') return undefined;
   for (const container of [...(pod.initContainers ?? []), ...pod.containers]) {
@@ -58,7 +58,8 @@ function enforcementProblem(enforcement: LimitsEnforcement, pod: PodSpec): strin
 function containerProblem(enforcement: LimitsEnforcement, { resources }: Container, pod: PodSpec): string | undefined {
   const requests = amountsOf(resources?.requests);
   const limits = amountsOf(resources?.limits);
-  const whole = amountsOf({ ...pod.resources?.limits, ...pod.resources?.requests });
+  // API servers that do not know resources of whole pods drop them, limits and all.
+  const whole = enforcement === 'Hard' ? {} : amountsOf({ ...pod.resources?.limits, ...pod.resources?.requests });
   const missing = ['cpu', 'memory'].find(
     (resource) => ownMember(requests, resource) === undefined && ownMember(whole, resource) === undefined,
   );

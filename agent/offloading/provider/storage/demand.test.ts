@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 import type { Quota } from '#shared/schema/liqo/quota.ts';
-import { demandOf, fitsStorage, storageLimits, usedBy } from './demand.ts';
+import { demandOf, fitsStorage, usedBy } from './demand.ts';
 
 const claim = (name: string, gibi: number, more: object = {}): PersistentVolumeClaim =>
   ({
@@ -40,12 +40,6 @@ describe('the storage of a consumer', () => {
   test('counts what was allocated for a growth that failed until that is given back', () => {
     const grown = claim('a', 1, { status: { allocatedResources: { storage: '4Gi' } } });
     expect(demandOf(grown)['requests.storage']).toBe(gibi(4));
-  });
-
-  test('is limited by all slices together, and not where one of them says nothing', () => {
-    const both = [quota({ 'requests.storage': '4Gi' }), quota({ 'requests.storage': '6Gi', cpu: '1' })];
-    expect(storageLimits(both)).toEqual({ 'requests.storage': gibi(10) });
-    expect(storageLimits([...both, quota({ cpu: '1' })])).toEqual({});
   });
 
   test.each([

@@ -1,11 +1,11 @@
 /** What claims of a consumer take of its quota, and whether one more fits. Pure. */
 
 import { allow, deny, type Verdict } from '#agent/admission/review.ts';
-import { storageResources } from '#agent/peering/slices/storage-offer.ts';
+import { storageLimits, storageResources } from '#agent/peering/slices/storage-offer.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 import { keyOf } from '#shared/domain/kube-object.ts';
 import { ownMember } from '#shared/domain/own-member.ts';
-import { type Amounts, addAmounts, amountsOf, showAmount } from '#shared/domain/pod-resources.ts';
+import { type Amounts, addAmounts, showAmount } from '#shared/domain/pod-resources.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import type { Quota } from '#shared/schema/liqo/quota.ts';
 
@@ -51,19 +51,6 @@ export function usedBy({ claims, kept }: ConsumerStorage, except: ReadonlySet<st
   return [...counted, ...still].reduce(addAmounts, {});
 }
 
-/** Of all slices of a consumer together: what one of them does not limit is not limited. */
-export function storageLimits(quotas: readonly Quota[]): Amounts {
-  const [first, ...others] = quotas.map(({ spec }) => amountsOf(spec.resources));
-  return Object.fromEntries(
-    Object.entries(first ?? {}).flatMap(([name, amount]) => {
-      const more = others.map((one) => ownMember(one, name));
-      return more.every((one) => one !== undefined)
-        ? [[name, more.reduce<bigint>((a, b) => a + (b ?? 0n), amount)]]
-        : [];
-    }),
-  );
-}
-
 /** `used`: without this claim. */
 export function fitsStorage(quotas: readonly Quota[], demand: Amounts, used: Amounts, consumer: string): Verdict {
   if (quotas.length === 0) {
@@ -75,7 +62,7 @@ export function fitsStorage(quotas: readonly Quota[], demand: Amounts, used: Amo
   if (quotas.every(({ spec }) => spec.cordoned)) {
     return deny('quota_cordoned', `all quotas of ${consumer} are cordoned: no new claims for now, what there is stays`);
   }
-  const limits = storageLimits(quotas);
+  const limits = storageLimits(quotas.map(({ spec }) => spec.resources));
   const problems = Object.entries(demand).flatMap(([name, asked]) => {
     const limit = ownMember(limits, name);
     const taken = ownMember(used, name) ?? 0n;

@@ -12,4 +12,7 @@ test('a finalizer of the consumer is refused, those of garbage collection and th
   });
   expect(validateFinalizers(shadow('old', 'foregroundDeletion'), shadow('old')).allowed).toBe(true);
   expect(validateFinalizers(shadow(), undefined).allowed).toBe(true);
+  // It would leave behind what the provider made of the object.
+  expect(validateFinalizers(shadow('orphan'), undefined)).toMatchObject({ allowed: false });
+  expect(validateFinalizers(shadow('orphan'), shadow('orphan')).allowed).toBe(true);
 });

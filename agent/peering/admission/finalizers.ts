@@ -2,8 +2,8 @@
 import { allow, deny, type Verdict } from '#agent/admission/review.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 
-/** Of the garbage collector and the API server. */
-const accepted: readonly string[] = ['foregroundDeletion', 'orphan', 'kubernetes.io/pvc-protection'];
+/** Of the garbage collector and the API server. Not `orphan`: what the provider made of an object goes with it. */
+const accepted: readonly string[] = ['foregroundDeletion', 'kubernetes.io/pvc-protection'];
 
 /** Those that are there already may be the provider's. */
 export function validateFinalizers(
@@ -21,4 +21,15 @@ export function validateFinalizers(
         'sandbox_refused',
         `metadata.finalizers has ${added}, by which the namespace could never be removed; leave it out, accepted are ${accepted.join(', ')}`,
       );
+}
+
+/** What the provider cleans up by. */
+export function validateKeptFinalizers(
+  { metadata }: Pick<KubeObject, 'metadata'>,
+  before: Pick<KubeObject, 'metadata'>,
+): Verdict {
+  const removed = before.metadata.finalizers?.find((finalizer) => !metadata.finalizers?.includes(finalizer));
+  return removed === undefined
+    ? allow
+    : deny('forbidden', `metadata.finalizers lacks ${removed}: the provider takes it off itself`);
 }

@@ -1,0 +1,61 @@
+/** What kube-scheduler believes of free storage: CSIStorageCapacity objects, for drivers that ask for it in their CSIDriver. Pure, but for the caches. */
+import type { Cache, Caches } from '#kube/model/types.ts';
+import {
+  type CsiDriver,
+  type CsiStorageCapacity,
+  csiDrivers,
+  csiStorageCapacities,
+  type StorageClass,
+} from '#shared/domain/core-kinds.ts';
+import type { Node } from '#shared/domain/kube-object.ts';
+import { type LabelSelector, selectsLabels } from '#shared/domain/node-selector.ts';
+import { type Nanos, tryParseQuantity } from '#shared/domain/quantity.ts';
+
+function leanCapacity(object: CsiStorageCapacity): CsiStorageCapacity {
+  const { apiVersion, kind, metadata, storageClassName, nodeTopology, capacity, maximumVolumeSize } = object;
+  const { ownerReferences: _, ...rest } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: rest,
+    storageClassName,
+    ...(nodeTopology !== undefined && { nodeTopology }),
+    ...(capacity !== undefined && { capacity }),
+    ...(maximumVolumeSize !== undefined && { maximumVolumeSize }),
+  };
+}
+
+export const csiDriverCache = (caches: Caches): Cache<CsiDriver> => caches.cache(csiDrivers);
+/** Of all drivers, ours included. */
+export const csiCapacityCache = (caches: Caches): Cache<CsiStorageCapacity> =>
+  caches.cache(csiStorageCapacities, { transform: leanCapacity });
+
+/** Whether the scheduler compares claims of this class with what its driver says is free. */
+export const isMeasured = ({ provisioner }: StorageClass, drivers: readonly CsiDriver[]): boolean =>
+  drivers.some(({ metadata, spec }) => metadata.name === provisioner && spec?.storageCapacity === true);
+
+/** The largest claim that fits by this object, as the scheduler reads it; undefined: it says nothing, so none fits. */
+export function largestBy({ capacity, maximumVolumeSize }: CsiStorageCapacity): Nanos | undefined {
+  const text = maximumVolumeSize ?? capacity;
+  return text === undefined ? undefined : tryParseQuantity(text);
+}
+
+/** Of a class whose driver is measured: the largest claim that one of these nodes has room for. Undefined: the driver is not measured. */
+export function largestInNodes(
+  storageClass: StorageClass,
+  drivers: readonly CsiDriver[],
+  capacities: readonly CsiStorageCapacity[],
+  nodes: readonly Node[],
+): Nanos | undefined {
+  if (!isMeasured(storageClass, drivers)) return undefined;
+  return capacities
+    .filter(
+      ({ storageClassName, nodeTopology }) =>
+        storageClassName === storageClass.metadata.name &&
+        nodes.some(({ metadata }) => selectsLabels(nodeTopology as LabelSelector | undefined, metadata.labels)),
+    )
+    .reduce<Nanos>((most, one) => {
+      const here = largestBy(one) ?? 0n;
+      return here > most ? here : most;
+    }, 0n);
+}
