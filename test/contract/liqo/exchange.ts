@@ -152,8 +152,8 @@ export const sliceUserOf = (slice: string, consumer: string): string =>
   `${slice}-${createHash('sha256').update(consumer).digest('hex').slice(0, 12)}`;
 
 /**
- * What each side made of each object in the end, by who and what, with all that was said of it in between; `absent` says that it is gone. Two
- * recordings of the same programs agree in this, whatever came first where nothing waits for the other.
+ * What each side made of each object, by side and object: the last that was said of each part before it was deleted, and `gone` when it was. Two
+ * recordings of the same programs agree in this, also where the order of two steps is by chance.
  */
 export function outcome({ steps }: Exchange): Readonly<Record<string, unknown>> {
   const result: Record<string, unknown> = {};
@@ -163,8 +163,9 @@ export function outcome({ steps }: Exchange): Readonly<Record<string, unknown>> 
       const { name, namespace = '', ...marks } = metadata;
       const side = step.by === 'isthmus' ? 'isthmus' : 'liqo';
       const key = [side, step.at, kind, namespace, name].join(' ');
-      result[key] =
-        action === 'delete' || action === 'absent' ? 'absent' : { ...asObject(result[key]), ...marks, ...rest };
+      if ('deletionTimestamp' in marks) continue;
+      const said = action === 'delete' || action === 'absent' ? { gone: true } : { ...marks, ...rest };
+      result[key] = { ...asObject(result[key]), ...said };
     }
   }
   return result;

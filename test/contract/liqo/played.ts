@@ -1,5 +1,6 @@
 /** Liqo's part of an exchange, played to real API servers step by step, and what Isthmus brings about in between looked at. */
 import type { KubeApi } from '#kube/model/types.ts';
+import { pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -39,25 +40,44 @@ async function perform(step: Step, what: string, api: KubeApi, known: Map<string
   const { create, update, status, expect: wanted, absent } = step;
   if (create) {
     const object = filled(create, known);
-    await api.create(kindOf(create), { ...object, metadata: await owned(object, api) } as KubeObject);
+    const made = { ...object, metadata: await owned(object, api) } as KubeObject;
+    // A new namespace has its account, which pods need, a moment later.
+    if (create.kind === 'Pod') await eventually(what, () => api.create(kindOf(create), made));
+    else await api.create(kindOf(create), made);
   }
   if (update) await replace(update, what, api, known);
-  if (status) await replace(status, what, api, known, 'status');
+  if (status) {
+    if (step.by === 'kubelet') await bind(refOf(status), `${step.at}-1`, api);
+    await replace(status, what, api, known, 'status');
+  }
   if (step.delete) {
     // A kubelet has ended it before.
     const options = step.by === 'kubelet' ? { gracePeriodSeconds: 0 } : {};
     await api.delete(kindOf(step.delete), refOf(step.delete), options);
   }
   if (wanted) {
-    const found = await eventually(what, async () => {
+    const { object: found } = await eventually(what, async () => {
       const object = await api.get(kindOf(wanted), refOf(wanted));
+      // Where nothing holds it, what is to be deleted is gone.
+      if (object === undefined && isDeletion(wanted)) return { object };
       const missing = unmet(partsOf(wanted), object, known);
       if (missing.length > 0) throw new Error(missing.join('; '));
-      return object;
+      return { object };
     });
+    if (found === undefined) return;
     for (const [word, text] of learned(partsOf(wanted), found, known)) known.set(word, text);
   }
   if (absent) await eventually(what, async () => (await api.get(kindOf(absent), refOf(absent))) === undefined);
+}
+
+const isDeletion = ({ metadata }: Manifest): boolean => 'deletionTimestamp' in metadata;
+
+/** As the scheduler, whose part in an exchange is left out. */
+async function bind(ref: ReturnType<typeof refOf>, node: string, api: KubeApi): Promise<void> {
+  const pod = await api.get(pods, ref);
+  if (pod?.spec === undefined || pod.spec.nodeName !== undefined) return;
+  const target = { apiVersion: 'v1', kind: 'Binding', metadata: ref, target: { kind: 'Node', name: node } };
+  await api.post(pods, ref, 'binding', target);
 }
 
 /** Without what names it: it was found by that. */

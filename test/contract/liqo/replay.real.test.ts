@@ -69,10 +69,18 @@ const offloading: More = async ({ cluster, clusterId, clock, log }) => {
 };
 
 async function startMilan(): Promise<DeclaredCluster> {
-  const milan = await startCluster({ id: 'milan', ...ranges, more: offloading });
+  const milan = await startCluster({ id: 'milan', ...ranges, more: offloading, credentials: 'auto' });
   ending.push(() => milan.stop());
   return milan;
 }
+
+/** What the node of a provider gives a pod. */
+const byNodeOf = (provider: string): readonly (readonly [string, string])[] => [
+  ['podIp', '10.1.0.9'],
+  [`${provider}HostIp`, '198.18.1.11'],
+  ['container', 'containerd://1'],
+  ['imageId', 'sha256:1'],
+];
 
 const read = async (name: string): Promise<Exchange> =>
   parse(await readFile(path.join(import.meta.dirname, name), 'utf8')) as Exchange;
@@ -94,14 +102,11 @@ function requestFor(subject: readonly string[], privateKey: KeyObject): string {
   return base64(buildCertificateRequest({ commonName, organization }, pemOf(privateKey)));
 }
 
-test('a consumer that runs Liqo 1.2.0 authenticates, gets resources, is cordoned, and leaves nothing but its namespace', async () => {
+test('a consumer that runs Liqo 1.2.0 authenticates, gets resources, runs a pod, gets other certificates, is cordoned, and leaves nothing', async () => {
   const milan = await startMilan();
   const { privateKey } = generateKeyPairSync('ed25519');
   const { server } = milan;
-  const known = new Map([
-    ['milanApiServer', server.url],
-    ['milanCa', base64(server.ca)],
-  ]);
+  const known = new Map([['milanApiServer', server.url], ['milanCa', base64(server.ca)], ...byNodeOf('milan')]);
   const connected = new Map<string, KubeApi>();
   /** With the last certificate that Isthmus gave this user. */
   async function asUser(subject: string): Promise<KubeApi> {
@@ -125,14 +130,18 @@ test('a consumer that runs Liqo 1.2.0 authenticates, gets resources, is cordoned
     connected.set(last, api);
     return api;
   }
+  /** Time does that otherwise: without the certificate that it keeps the agent has another one signed. */
+  const renew = (of: string): Promise<unknown> =>
+    milan.api.delete(core.secrets, { namespace: 'liqo-tenant-rome', name: `liqo-remote-certificate${of}` });
   await play(await read('liqo-1.2.0-consumer.yaml'), {
     known,
     api(_at, by) {
-      if (by === 'isthmus' || by === 'liqoctl') return milan.api;
+      if (['isthmus', 'liqoctl', 'kubelet'].includes(by)) return milan.api;
       return asUser(by === 'virtual-kubelet' ? `${sliceUserOf('milan', 'rome')} rome` : 'rome liqo.io');
     },
-    make(word) {
+    async make(word) {
       const [what, ...subject] = word.split(' ');
+      if (what === 'certificate' && subject.length > 2) await renew(subject[0] === 'rome' ? '' : '-milan');
       return what === 'request' ? requestFor(subject, privateKey) : byConsumer(word, privateKey, known);
     },
   });
@@ -141,7 +150,7 @@ test('a consumer that runs Liqo 1.2.0 authenticates, gets resources, is cordoned
   expect(await milan.api.list(tenants)).toEqual([]);
 }, 240_000);
 
-test('with a provider that runs Liqo 1.2.0 slice, virtual node and certificates come of what it answers, and all ends with them', async () => {
+test('with a provider that runs Liqo 1.2.0 slice, virtual node, a pod that runs and certificates come of what it answers, and all ends with them', async () => {
   const milan = await startMilan();
   const liqo = await startApiServer();
   const stop = new AbortController();
@@ -157,21 +166,16 @@ test('with a provider that runs Liqo 1.2.0 slice, virtual node and certificates 
     const pem = secret?.data?.privateKey;
     return pem === undefined ? undefined : createPrivateKey(decoded(pem));
   });
-  const ofLiqoctl = 'request milan liqo.io';
   const known = new Map([
     ['romeApiServer', liqo.url],
     ['romeCa', base64(liqo.ca)],
     ['nonce', base64(base64(Buffer.alloc(64, 7)))],
-    ['podIp', '10.1.0.9'],
-    ['hostIp', '198.18.1.11'],
-    ['container', 'containerd://1'],
-    ['imageId', 'sha256:1'],
+    ...byNodeOf('rome'),
   ]);
   await play(await read('liqo-1.2.0-provider.yaml'), {
     known,
     api: (at) => (at === 'milan' ? milan.api : rome.api),
     async make(word) {
-      if (word === ofLiqoctl) return requestFor(['milan', 'liqo.io'], own);
       const [what, commonName, organization] = word.split(' ');
       const request = known.get(`request ${commonName} ${organization}`);
       if (what !== 'certificate' || request === undefined) return byConsumer(word, own, known);

@@ -2,6 +2,7 @@
 import { setTimeout as timer } from 'node:timers/promises';
 import { createNetworkControllers } from '#agent/network/network.ts';
 import { createGrantedSliceControllers } from '#agent/offloading/offloading.ts';
+import type { PeeringConfig } from '#agent/peering/model/deps.ts';
 import { createPeeringControllers } from '#agent/peering/peering.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import { capturedIo } from '#cli/captured-io.ts';
@@ -44,6 +45,8 @@ export interface ClusterPlan {
   readonly nodeAddress: string;
   /** What else runs of the agent, besides peering and network. */
   readonly more?: More;
+  /** Default `certificate`. */
+  readonly credentials?: PeeringConfig['credentials'];
 }
 
 export const startCluster = async (plan: ClusterPlan): Promise<DeclaredCluster> =>
@@ -94,7 +97,7 @@ async function installOn<S extends ApiServer>(server: S, plan: ClusterPlan): Pro
           apiServerUrl: server.url,
           apiServerCa: server.ca,
           systemNamespace,
-          credentials: 'certificate',
+          credentials: plan.credentials ?? 'certificate',
         } as const;
         const peering = { ...deps, config };
         const all = [

@@ -1,6 +1,5 @@
 /** What was written at an API server, by whom, in order: from the server's own audit log with bodies. */
-import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
+import { readFile } from 'node:fs/promises';
 import type { ResourceType } from '#shared/domain/kube-object.ts';
 import { kinds } from '../kinds.ts';
 
@@ -82,7 +81,8 @@ function writeOf(event: Event): Write | undefined {
     program: (event.userAgent ?? '').split('/')[0] ?? '',
     verb: verb as Write['verb'],
     type,
-    namespace: objectRef?.namespace ?? '',
+    // Of a namespace the log has its own name there, except where it is created.
+    namespace: type.namespaced ? (objectRef?.namespace ?? '') : '',
     name: objectRef?.name ?? response?.metadata?.name ?? '',
     subresource: objectRef?.subresource,
     request: event.requestObject,
@@ -93,11 +93,13 @@ function writeOf(event: Event): Write | undefined {
 
 /** By the time at which the server received them: what a request made another program do was received later. */
 export async function writesIn(file: string): Promise<readonly Write[]> {
-  const writes: Write[] = [];
-  for await (const line of createInterface({ input: createReadStream(file) })) {
-    if (!line.includes('"level":"RequestResponse"')) continue;
-    const write = writeOf(JSON.parse(line) as Event);
-    if (write !== undefined) writes.push(write);
-  }
+  const text = await readFile(file, 'utf8');
+  // The server may be in the middle of a line.
+  const writes = text
+    .slice(0, text.lastIndexOf('\n') + 1)
+    .split('\n')
+    .filter((line) => line.includes('"level":"RequestResponse"'))
+    .map((line) => writeOf(JSON.parse(line) as Event))
+    .filter((write) => write !== undefined);
   return writes.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
 }

@@ -76,20 +76,63 @@ test('an object with a finalizer is gone when that is, one without at once', () 
   ]);
 });
 
+test('of an answer that was cut to the metadata the step has what was sent, and what was there stays', () => {
+  const cut = (labels: object) =>
+    ({ kind: 'PartialObjectMetadata', metadata: { name: 'rome', labels } }) as AuditObject;
+  const made = steps([
+    seen('isthmus', 'create', { request: tenant({}, { spec: { a: 1 } }), response: cut({ l: 'by a webhook' }) }),
+    seen('liqoctl', 'update', { response: tenant({}, { spec: { a: 1 }, status: { phase: 'Off', reason: 'x' } }) }),
+    seen('isthmus', 'patch', {
+      ...{ subresource: 'status', response: cut({}) },
+      request: { status: { phase: 'Running', reason: null } } as AuditObject,
+    }),
+    seen('liqoctl', 'update', { response: tenant({}, { spec: { a: 2 }, status: { phase: 'Running' } }) }),
+  ]);
+  expect(made.filter(({ by }) => by === 'isthmus').map((step) => step.expect)).toEqual([
+    { ...id, metadata: who, spec: { a: 1 } },
+    { ...id, metadata: who, status: { phase: 'Running' } },
+  ]);
+  expect(made.at(-1)?.update).toEqual({ ...id, metadata: who, spec: { a: 2 } });
+});
+
+test('a write of the status is a step of the status only, a second deletion is none, and own marks are left out at any depth', () => {
+  const conditions = [{ type: 'isthmus.dev/Own' }, { type: 'Ready' }];
+  const bound = tenant({}, { spec: { nodeName: 'n' }, status: { conditions } });
+  const ending = {
+    ...bound,
+    metadata: { ...bound.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['f'] },
+  };
+  const made = steps([
+    seen('liqoctl', 'create', { request: tenant({}), response: tenant({}) }),
+    seen('kubelet', 'patch', { subresource: 'status', response: bound }),
+    seen('liqoctl', 'delete', { response: ending }),
+    seen('liqoctl', 'delete', { response: ending }),
+  ]);
+  expect(made.slice(1)).toEqual([
+    { by: 'kubelet', at: 'milan', status: { ...id, metadata: who, status: { conditions: [{ type: 'Ready' }] } } },
+    { by: 'liqoctl', at: 'milan', delete: { ...id, metadata: who } },
+  ]);
+});
+
 test('values that differ each time are words, wherever they are; a certificate that renews another has a number', () => {
   const words = new Words({ romeApiServer: 'https://192.0.2.1:6443' });
   expect(
-    words.of({
-      metadata: { uid: 'u', name: 'n', creationTimestamp: null },
-      url: 'https://192.0.2.1:6443',
-      data: { nonce: 'bm8=', kubeconfig: 'x' },
-      podIPs: [{ ip: '10.0.0.1' }],
-    }),
+    words.of(
+      {
+        metadata: { uid: 'u', name: 'n', creationTimestamp: null },
+        url: 'https://192.0.2.1:6443',
+        data: { nonce: 'bm8=', kubeconfig: 'x' },
+        podIPs: [{ ip: '10.0.0.1' }],
+        hostIPs: [{ ip: '10.0.0.2' }],
+      },
+      'rome',
+    ),
   ).toEqual({
     metadata: { name: 'n' },
     url: '$romeApiServer',
     data: { nonce: '$nonce', kubeconfig: '$any' },
     podIPs: [{ ip: '$podIp' }],
+    hostIPs: [{ ip: '$romeHostIp' }],
   });
 });
 

@@ -6,7 +6,7 @@ import type { Words } from './words.ts';
 
 export type Place = 'rome' | 'milan';
 
-/** Who wrote: a program of Liqo, `liqoctl`, `isthmus`, `kubelet`, the `user`; undefined for Kubernetes' own controllers. */
+/** The writer: a program of Liqo, `liqoctl`, `isthmus`, `kubelet`, the `user`; undefined for Kubernetes' own controllers. */
 export type WriterOf = (write: Write, at: Place) => string | undefined;
 
 export interface Seen {
@@ -17,6 +17,7 @@ export interface Seen {
 type Sections = Readonly<Record<string, unknown>>;
 
 interface State {
+  readonly object: AuditObject;
   readonly sections: Sections;
   readonly finalizers: number;
   readonly isEnding: boolean;
@@ -29,31 +30,56 @@ interface Made {
 
 const metadataParts = ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const;
 
-/** Isthmus' own marks, which are no part of what it agrees on with Liqo. */
+/** Isthmus' own marks, which are no part of what it agrees on with Liqo: labels and annotations, finalizers, types of conditions. */
 const isOwnMark = (text: unknown): boolean => typeof text === 'string' && text.includes('isthmus.dev');
 
 function withoutMarks(value: unknown): unknown {
-  if (Array.isArray(value)) return value.filter((one) => !isOwnMark(one));
+  if (Array.isArray(value))
+    return value
+      .filter((one) => !isOwnMark(one) && !isOwnMark((one as { type?: unknown } | null)?.type))
+      .map(withoutMarks);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).filter(([key]) => !isOwnMark(key)));
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key]) => !isOwnMark(key))
+      .map(([key, one]) => [key, withoutMarks(one)]),
+  );
 }
 
 const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 
 /** An object by its parts, in words: those of its metadata by their names, the others by theirs. */
-function sectionsOf(object: AuditObject, words: Words): Sections {
-  const said = words.of(object) as Record<string, unknown>;
+function sectionsOf(object: AuditObject, at: Place, words: Words): Sections {
+  const said = withoutMarks(words.of(object, at)) as Record<string, unknown>;
   const { apiVersion: _, kind: __, metadata = {}, ...rest } = said;
   const marks = metadataParts.map((part) => {
     const value = (metadata as Record<string, unknown>)[part];
     const owners = part === 'ownerReferences' ? (value as { kind: string; name: string }[] | undefined) : undefined;
-    return [part, withoutMarks(owners?.map(({ kind, name }) => ({ kind, name })) ?? value)] as const;
+    return [part, owners?.map(({ kind, name }) => ({ kind, name })) ?? value] as const;
   });
   return Object.fromEntries([...marks, ...Object.entries(rest)].filter(([, value]) => !isEmpty(value)));
 }
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** Isthmus has most answers cut to the metadata: what it sent is what there is then, on top of what there was. */
+function objectAfter({ request, response }: Write, before: State | undefined): AuditObject {
+  if (response?.kind !== 'PartialObjectMetadata') return response ?? {};
+  const sent = Array.isArray(request) ? {} : request;
+  return { ...(patched(before?.object, sent ?? {}) as AuditObject), metadata: response.metadata ?? {} };
+}
+
+/** By a merge patch (RFC 7386). */
+function patched(value: unknown, patch: unknown): unknown {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
+  const result: Record<string, unknown> = typeof value === 'object' && value !== null ? { ...value } : {};
+  for (const [key, one] of Object.entries(patch)) {
+    if (one === null) delete result[key];
+    else result[key] = patched(result[key], one);
+  }
+  return result;
+}
 
 /** What is another thing than before, and what is there no longer. */
 function changed(before: Sections, after: Sections): Sections {
@@ -91,7 +117,7 @@ export function stepsOf(
       const key = [at, each.type.kind, each.namespace, each.name].join('/');
       const by = writerOf(each, at);
       const before = states.get(key);
-      const after = stateAfter(each, before, words);
+      const after = stateAfter(each, at, before, words);
       if (after === undefined) states.delete(key);
       else states.set(key, after);
       if (!concerns({ at, write: each }, by ?? '')) continue;
@@ -111,7 +137,7 @@ const eachOf = (write: Write): readonly Write[] =>
 
 const isStatus = (object: AuditObject | undefined): boolean => object === undefined || object.kind === 'Status';
 
-function stateAfter(write: Write, before: State | undefined, words: Words): State | undefined {
+function stateAfter(write: Write, at: Place, before: State | undefined, words: Words): State | undefined {
   const { response, verb, type, subresource } = write;
   if (verb === 'delete' && isStatus(response)) {
     return before !== undefined && before.finalizers > 0 ? { ...before, isEnding: true } : undefined;
@@ -119,7 +145,7 @@ function stateAfter(write: Write, before: State | undefined, words: Words): Stat
   if (response === undefined || isStatus(response)) return before;
   const { finalizers = [], deletionTimestamp } = response.metadata ?? {};
   const isEnding = deletionTimestamp !== undefined;
-  const sections = sectionsOf(response, words);
+  const object = objectAfter(write, before);
   // Kubernetes keeps pods until their kubelet has ended them, and namespaces until they are empty.
   const isKept =
     type.kind === 'Namespace'
@@ -127,11 +153,20 @@ function stateAfter(write: Write, before: State | undefined, words: Words): Stat
       : type.kind === 'Pod' && !isGraceOver(write);
   return isEnding && finalizers.length === 0 && !isKept
     ? undefined
-    : { sections, finalizers: finalizers.length, isEnding };
+    : { object, sections: sectionsOf(object, at, words), finalizers: finalizers.length, isEnding };
 }
 
 const isGraceOver = ({ verb, request }: Write): boolean =>
   verb === 'delete' && (request as { gracePeriodSeconds?: number } | undefined)?.gracePeriodSeconds === 0;
+
+/** A pod keeps the spec that it was created with: what is another in it is the node that the scheduler bound it to. */
+function withoutBinding({ type }: Write, before: State | undefined, sections: Sections): Sections {
+  if (type.kind !== 'Pod' || before === undefined) return sections;
+  const { spec: _, ...others } = sections;
+  return others;
+}
+
+const statusOf = ({ status }: Sections): Sections => (status === undefined ? {} : { status });
 
 function stepsFor(
   write: Write,
@@ -144,7 +179,7 @@ function stepsFor(
   const identity = manifestOf(write, {});
   const isIsthmus = by === 'isthmus';
   if (after === undefined) {
-    // What Liqo deletes at once is gone; otherwise the last who held it lets it go.
+    // What Liqo deletes at once is gone; otherwise the last writer that held it lets it go.
     if (by !== undefined && !isIsthmus && write.verb === 'delete') return [{ step: { by, at, delete: identity } }];
     const absent = { step: { by: 'isthmus', at, absent: identity } };
     if (by === undefined || isIsthmus) return [absent];
@@ -152,15 +187,20 @@ function stepsFor(
   }
   if (by === undefined) return [];
   if (write.verb === 'delete') {
+    if (before?.isEnding) return [];
     if (!isIsthmus) return [{ step: { by, at, delete: identity } }];
     const expected = { ...identity, metadata: { ...identity.metadata, deletionTimestamp: '$any' } };
     return [{ step: { by, at, expect: expected } }];
   }
-  if (!isIsthmus && before === undefined && write.verb === 'create' && write.request !== undefined) {
-    const { status: _, ...sections } = sectionsOf(write.request, words);
-    return [{ step: { by, at, create: manifestOf(write, sections) } }];
+  // What was sent: the answer has what webhooks of the other side made of it, too.
+  if (before === undefined && write.verb === 'create' && write.request !== undefined) {
+    const { status: _, ...sections } = sectionsOf(write.request, at, words);
+    const object = manifestOf(write, sections);
+    return [{ step: isIsthmus ? { by, at, expect: object } : { by, at, create: object } }];
   }
-  const sections = changed(before?.sections ?? {}, after.sections);
+  const all = changed(before?.sections ?? {}, after.sections);
+  // All else was changed by a writer that is no part of this, such as the scheduler.
+  const sections = write.subresource === 'status' ? statusOf(all) : withoutBinding(write, before, all);
   if (isEmpty(sections)) return [];
   if (isIsthmus) return [{ step: { by, at, expect: manifestOf(write, sections) } }];
   const { status, ...others } = sections;

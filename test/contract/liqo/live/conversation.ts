@@ -24,7 +24,11 @@ export interface Parties {
 const shop = 'shop';
 const patience = { withinMs: 180_000, everyMs: 250 } as const;
 
-/** On the virtual node by name, so that no scheduler has a part in it; without a token, whose volume has another name each time. */
+/**
+ * On the virtual node by name, so that no scheduler has a part in it; without a token, whose volume has another name each time. With requests: Isthmus
+ * gives a guest some that has none, its QoS class is another one then, and Liqo's virtual kubelet writes that one into the status at home, which
+ * the API server there refuses.
+ */
 const guest = (node: string): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -33,7 +37,14 @@ const guest = (node: string): Pod => ({
     nodeName: node,
     automountServiceAccountToken: false,
     terminationGracePeriodSeconds: 1,
-    containers: [{ name: 'web', image: 'isthmus.test/workload:1', args: ['serve'] }],
+    containers: [
+      {
+        name: 'web',
+        image: 'isthmus.test/workload:1',
+        args: ['serve'],
+        resources: { requests: { cpu: '100m', memory: '64Mi' } },
+      },
+    ],
     tolerations: [{ key: 'virtual-node.liqo.io/not-allowed', operator: 'Exists', effect: 'NoExecute' }],
   } as never,
 });

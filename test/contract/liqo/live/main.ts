@@ -6,12 +6,13 @@ import { textOf } from './file.ts';
 import { recordExchanges } from './record.ts';
 import { openLiqoWorld } from './world.ts';
 
+const folder = path.join(repositoryRoot, 'test', 'contract', 'liqo');
 const log = (line: string): void => console.error(line);
 const world = await openLiqoWorld({ dir: path.join(repositoryRoot, '.build', 'record-liqo'), log });
 try {
   for (const exchange of await recordExchanges(world, log)) {
     const other = exchange.isthmusIs === 'provider' ? 'consumer' : 'provider';
-    const file = path.join(import.meta.dirname, '..', `liqo-${exchange.liqo}-${other}.yaml`);
+    const file = path.join(folder, `liqo-${exchange.liqo}-${other}.yaml`);
     await writeFile(file, textOf(exchange));
     console.log(`${exchange.steps.length} steps in ${path.relative(repositoryRoot, file)}`);
   }

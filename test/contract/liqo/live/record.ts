@@ -11,14 +11,13 @@ import { liqoVersion } from '#test/testbed/build.ts';
 import type { BedCluster } from '#test/testbed/testbed.ts';
 import { believing } from '../believing.ts';
 import type { Exchange, Manifest, Step } from '../exchange.ts';
-import { type Write, writesIn } from './audit.ts';
-import { type Place, type Seen, stepsOf } from './capture.ts';
+import { writesIn } from './audit.ts';
+import type { Place, Seen } from './capture.ts';
 import { converse } from './conversation.ts';
-import { Words } from './words.ts';
-import { isthmusCluster, type LiqoWorld, liqoCluster } from './world.ts';
+import { isthmusCluster, liqoCluster } from './names.ts';
+import { stepsBetween } from './parties.ts';
+import type { LiqoWorld } from './world.ts';
 
-const tenantNamespaces = [liqoCluster, isthmusCluster].map((name) => `liqo-tenant-${name}`);
-const remoteNamespaces = [liqoCluster, isthmusCluster].map((name) => `shop-${name}`);
 /** The rights that Liqo gives a consumer: of its installation, so not written while two clusters peer. */
 const rolesForPeers = /^liqo-(remote-controlplane|virtual-kubelet-remote(-clusterwide)?)$/;
 
@@ -40,17 +39,12 @@ export async function recordExchanges(world: LiqoWorld, log: (line: string) => v
     const [consumer, provider] = isthmusIs === 'provider' ? [liqo, isthmus] : [isthmus, liqo];
     const since = new Date().toISOString();
     await converse({ consumer, provider, liqoctl: world.liqoctl, log });
-    const seen = (await Promise.all([seenAt(liqo, liqoCluster, since), seenAt(isthmus, isthmusCluster, since)]))
-      .flat()
-      .sort((a, b) => (a.write.at < b.write.at ? -1 : a.write.at > b.write.at ? 1 : 0));
-    const concerns = isthmusIs === 'provider' ? atProviderOfOurs : atConsumerOfOurs;
+    const seen = await Promise.all([seenAt(liqo, liqoCluster, since), seenAt(isthmus, isthmusCluster, since)]);
+    const steps = stepsBetween(seen.flat(), isthmusIs, words);
     exchanges.push({
       liqo: await liqoVersion(),
       isthmusIs,
-      steps: [
-        ...(isthmusIs === 'consumer' ? await rolesAt(liqo) : []),
-        ...stepsOf(seen, new Words(words), writerOf, concerns),
-      ],
+      steps: isthmusIs === 'consumer' ? [...(await rolesAt(liqo)), ...steps] : steps,
     });
   }
   return exchanges;
@@ -90,34 +84,3 @@ const seenAt = async (cluster: BedCluster, at: Place, since: string): Promise<re
   (await writesIn(path.join(cluster.dir, 'audit.log')))
     .filter((write) => write.at >= since)
     .map((write) => ({ at, write }));
-
-function writerOf({ user, groups, program }: Write, at: Place): string | undefined {
-  if (user === 'admin') return program === 'liqoctl' ? 'liqoctl' : 'user';
-  if (user.startsWith('system:node:')) return 'kubelet';
-  const peer = at === liqoCluster ? isthmusCluster : liqoCluster;
-  const isPeer = user === peer || groups.includes(peer);
-  if (at === isthmusCluster)
-    return isPeer ? program : user.startsWith('system:serviceaccount:liqo:') ? 'isthmus' : undefined;
-  if (isPeer) return 'isthmus';
-  return /^system:serviceaccount:liqo(-tenant-\w+)?:/.test(user) ? program : undefined;
-}
-
-/** Everything here that a peer or its liqoctl writes, and what is brought about of it. */
-function atProviderOfOurs({ at, write }: Seen, by: string): boolean {
-  return at === isthmusCluster && by !== 'kubelet' && by !== 'user' && isAboutPeer(write);
-}
-
-/** At home, and of the provider what a consumer can see there. */
-function atConsumerOfOurs({ at, write }: Seen, by: string): boolean {
-  if (at === isthmusCluster) return isAboutPeer(write);
-  if (by === 'user' || !isAboutPeer(write)) return false;
-  if (by === '') return false;
-  const { kind } = write.type;
-  return !(['Quota', 'ClusterRoleBinding'].includes(kind) || (kind === 'Secret' && write.name !== 'liqo-nonce'));
-}
-
-function isAboutPeer({ type, namespace, name }: Write): boolean {
-  if (type.kind === 'Namespace') return [...tenantNamespaces, ...remoteNamespaces, 'shop'].includes(name);
-  if (namespace === '') return name.startsWith('liqo-binding-');
-  return [...tenantNamespaces, ...remoteNamespaces, 'shop'].includes(namespace) && !name.startsWith('kube-root-ca');
-}

@@ -18,12 +18,11 @@ const volatile = new Set([
   'finishedAt',
 ]);
 
-/** Of pods, which addresses and containers a node gives. */
+/** Of pods, which addresses and containers a node gives; `$HostIp` with the name of the cluster before it. */
 const byKey: Readonly<Record<string, string>> = {
   kubeconfig: '$any',
   deletionTimestamp: '$any',
   podIP: '$podIp',
-  hostIP: '$hostIp',
   containerID: '$container',
   imageID: '$imageId',
   nonce: '$nonce',
@@ -53,21 +52,21 @@ export class Words {
     this.#known = new Map(Object.entries(known).map(([name, text]) => [text, `$${name}`]));
   }
 
-  /** The value in words; undefined where there is nothing to say of it. */
-  of(value: unknown, key = ''): unknown {
-    if (typeof value === 'string') return this.#text(value, key);
+  /** The value, of an object in the cluster `at`, in words; undefined where there is nothing to say of it. */
+  of(value: unknown, at: string, key = ''): unknown {
+    if (typeof value === 'string') return this.#text(value, at, key);
     if (Array.isArray(value))
-      return value.map((one) => this.of(one, key === 'podIPs' ? 'podIP' : key === 'hostIPs' ? 'hostIP' : key));
+      return value.map((one) => this.of(one, at, key === 'podIPs' ? 'podIP' : key === 'hostIPs' ? 'hostIP' : key));
     if (typeof value !== 'object') return value;
     if (value === null) return undefined;
     const entries = Object.entries(value)
       .filter(([name]) => !volatile.has(name) && !name.endsWith('last-applied-configuration'))
-      .map(([name, one]) => [name, this.of(one, name === 'ip' ? key : name)] as const)
+      .map(([name, one]) => [name, this.of(one, at, name === 'ip' ? key : name)] as const)
       .filter(([, one]) => one !== undefined);
     return Object.fromEntries(entries);
   }
 
-  #text(text: string, key: string): string | undefined {
+  #text(text: string, at: string, key: string): string | undefined {
     const known = this.#known.get(text);
     if (known !== undefined) return known;
     const certificate = pemOf('CERTIFICATE', text);
@@ -78,7 +77,8 @@ export class Words {
       return `$request ${commonName} ${organization}`;
     }
     if (pemOf('PUBLIC KEY', text) !== undefined) return '$publicKey';
-    return text === '' ? text : (byKey[key] ?? text);
+    if (text === '') return text;
+    return key === 'hostIP' ? `$${at}HostIp` : (byKey[key] ?? text);
   }
 
   /** The first of a subject has no number, the one that renews it is number 2. */

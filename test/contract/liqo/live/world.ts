@@ -14,8 +14,7 @@ import { emptyFolders, imageTarOf } from '#test/testbed/images.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import type { BedCluster } from '#test/testbed/testbed.ts';
 import { policyWithBodies } from './audit.ts';
-
-export const [liqoCluster, isthmusCluster] = ['rome', 'milan'] as const;
+import { isthmusCluster, liqoCluster } from './names.ts';
 
 export interface LiqoWorld {
   readonly clusters: ProductClusters;
