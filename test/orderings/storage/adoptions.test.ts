@@ -94,8 +94,10 @@ test('an order that is taken back reserves nothing', async () => {
 });
 
 test('in 400 drawn histories no claim gets a volume without an order, no data goes without one, and all that is kept is listed', async () => {
+  const found: unknown[] = [];
   for (let seed = 1; seed <= 400; seed++) {
     const { faults, steps } = await runAdoptions(seed);
-    expect(faults, `seed ${seed}: ${steps.join(', ')}`).toEqual([]);
+    if (faults.length > 0) found.push({ seed, faults, steps: steps.join(', ') });
   }
+  expect(found).toEqual([]);
 });

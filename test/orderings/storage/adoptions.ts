@@ -48,6 +48,8 @@ export class Provider {
   readonly milan: Kubernetes;
   readonly agents: Agents;
   readonly #expected = new Map<string, Expected>();
+  /** Disks that were ever written to: of the others nothing is lost. */
+  readonly #used = new Set<string>();
   #serial = 0;
 
   constructor(seed: number, fate: Fate = () => 'lives') {
@@ -199,6 +201,7 @@ export class Provider {
       if (!isUsed) continue;
       this.#serial += 1;
       disk.lines.add(this.#serial);
+      this.#used.add(disk.id);
     }
   }
 
@@ -209,7 +212,8 @@ export class Provider {
     if (before.kind === persistentVolumeClaims.kind) this.#onClaim(after as PersistentVolumeClaim | undefined);
     if (before.kind === persistentVolumes.kind && after === undefined) {
       const { volumeHandle = '' } = (before as PersistentVolume).spec?.csi ?? {};
-      if (!this.#expectedOf(volumeHandle).mayGo) this.faults.push(`disk ${volumeHandle} went without an order`);
+      if (!this.#expectedOf(volumeHandle).mayGo && this.#used.has(volumeHandle))
+        this.faults.push(`disk ${volumeHandle} went without an order`);
     }
     for (const disk of this.milan.disks.values()) this.#expectListed(disk);
   }
@@ -254,7 +258,8 @@ export class Provider {
   #expectListed(disk: Disk): void {
     const expected = this.#expectedOf(disk.id);
     const volume = this.volumeOf(disk);
-    if (volume === undefined || expected.mayGo || expected.isRescued || this.holderOf(volume)) return;
+    if (volume === undefined || disk.lines.size === 0 || expected.mayGo || expected.isRescued || this.holderOf(volume))
+      return;
     if (this.milan.store.now(retainedVolumes, { name: volume.metadata.name }) === undefined)
       this.faults.push(`disk ${disk.id} is kept and not listed`);
   }
