@@ -122,7 +122,7 @@ describe('a summary', () => {
     [
       'one drained, and the Node of another one missing',
       { virtualNodes: [drained, virtualNode(true)] },
-      ['OffloadingVirtualNodeStatus Ready VirtualNodesReady', 'OffloadingNodeStatus NotReady NodesNotReady'],
+      ['OffloadingNodeStatus NotReady NodesNotReady', 'OffloadingVirtualNodeStatus Ready VirtualNodesReady'],
     ],
   ])('of offloading with %s', (_name, facts, conditions) => {
     const { offloading } = of(facts).modules;

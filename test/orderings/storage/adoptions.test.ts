@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { Provider, runAdoptions } from './adoptions.ts';
 
 test('a volume that was adopted and whose claim ended again is kept anew, and the next claim of that name is empty', async () => {
-  for (let seed = 1; seed <= 20; seed++)
+  for (let seed = 1; seed <= 6; seed++)
     for (let pause = 0; pause < 8; pause++) {
       const world = new Provider(seed);
       try {
@@ -19,7 +19,7 @@ test('a volume that was adopted and whose claim ended again is kept anew, and th
         await world.rest();
         world.make('data-0');
         // It ends while it is being bound, or when it has its volume.
-        for (let turn = 0; turn < pause; turn++) await world.turn(1, 3);
+        for (let turn = 0; turn < pause; turn++) await world.turn(1, seed % 3);
         const got = world.claim('data-0')?.metadata.uid;
         const hadIt = world.holderOf(first && world.volumeOf(first))?.metadata.uid === got;
         world.end('data-0', false);
@@ -93,11 +93,16 @@ test('an order that is taken back reserves nothing', async () => {
   }
 });
 
-test('in 400 drawn histories no claim gets a volume without an order, no data goes without one, and all that is kept is listed', async () => {
+const histories = 150;
+
+test(`in ${histories} drawn histories no claim gets a volume without an order, no data goes without one, and all that is kept is listed`, async () => {
   const found: unknown[] = [];
-  for (let seed = 1; seed <= 400; seed++) {
-    const { faults, steps } = await runAdoptions(seed);
-    if (faults.length > 0) found.push({ seed, faults, steps: steps.join(', ') });
+  let adopted = 0;
+  for (let seed = 1; seed <= histories; seed++) {
+    const history = await runAdoptions(seed);
+    adopted += history.adopted;
+    if (history.faults.length > 0) found.push({ seed, faults: history.faults, steps: history.steps.join(', ') });
   }
   expect(found).toEqual([]);
+  expect(adopted).toBeGreaterThan(histories / 4);
 });

@@ -45,6 +45,8 @@ interface Expected {
 export class Provider {
   readonly clock = new ManualClock();
   readonly faults: string[] = [];
+  /** How often a claim got a volume that had another one before. */
+  adopted = 0;
   readonly milan: Kubernetes;
   readonly agents: Agents;
   readonly #expected = new Map<string, Expected>();
@@ -193,8 +195,10 @@ export class Provider {
   /** Pods of claims that are bound and published write. */
   #use(): void {
     for (const disk of this.milan.disks.values()) {
-      const claim = this.holderOf(this.volumeOf(disk));
+      const volume = this.volumeOf(disk);
+      const claim = this.holderOf(volume);
       const isUsed =
+        claim?.spec?.volumeName === volume?.metadata.name &&
         claim?.status?.phase === 'Bound' &&
         claim.metadata.deletionTimestamp === undefined &&
         claim.metadata.annotations?.[unpublished] === undefined;
@@ -234,6 +238,7 @@ export class Provider {
     const claim = this.holderOf(after);
     if (uid === before.spec?.claimRef?.uid || claim === undefined || before === after) return;
     const disk = after.spec?.csi?.volumeHandle ?? '';
+    this.adopted += 1;
     if (!isFor(this.#expectedOf(disk).order, claim))
       this.faults.push(`claim ${atRest(claim.metadata)} gets disk ${disk} of another claim without an order`);
   }
@@ -287,10 +292,9 @@ export class Provider {
 }
 
 export interface AdoptionHistory {
-  readonly seed: number;
   readonly steps: readonly string[];
   readonly faults: readonly string[];
-  /** How many volumes were given to a claim by an order. */
+  /** How often a claim got a volume by an order. */
   readonly adopted: number;
 }
 
@@ -311,6 +315,10 @@ export async function runAdoptions(seed: number): Promise<AdoptionHistory> {
     const of = record();
     return of && act(of);
   };
+  // Until the agent has carried out another order than before, the first one holds.
+  const adoptFreely = (of: RetainedVolume): void => {
+    if (of.spec.adopt === undefined) world.adopt(of);
+  };
   const acts: readonly (readonly [string, () => void | Promise<void>])[] = [
     ['make', () => world.make(drawn(claimNames))],
     ['make', () => world.make(drawn(claimNames))],
@@ -319,8 +327,8 @@ export async function runAdoptions(seed: number): Promise<AdoptionHistory> {
     ['end', () => world.end(drawn(claimNames), false)],
     ['end', () => world.end(drawn(claimNames), false)],
     ['end with data', () => world.end(drawn(claimNames), true)],
-    ['adopt', withRecord((of) => world.adopt(of))],
-    ['adopt', withRecord((of) => world.adopt(of))],
+    ['adopt', withRecord(adoptFreely)],
+    ['adopt', withRecord(adoptFreely)],
     [
       'rescue',
       withRecord((of) => {
@@ -349,7 +357,7 @@ export async function runAdoptions(seed: number): Promise<AdoptionHistory> {
       await world.rest();
       world.expectSettled();
     }
-    return { seed, steps, faults: world.faults, adopted: 0 };
+    return { steps, faults: world.faults, adopted: world.adopted };
   } finally {
     world.agents.end();
   }
