@@ -7,6 +7,7 @@ import type { HttpFunction } from '#functions/runtime/http.ts';
 import { createSystemIds } from '#functions/runtime/system-ids.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { eventually } from '#test/harness/eventually.ts';
 import { createRouter } from './gateway-router.ts';
 import { createHttpGateway, maxBodyBytes } from './http-gateway.ts';
 
@@ -152,7 +153,7 @@ test('a request whose client has left before its turn came is neither begun nor 
   const { port } = queueing.address() as AddressInfo;
   const gone = request({ port, path: '/v1/things/gone', agent: false }).on('error', () => undefined);
   gone.end();
-  await expect.poll(() => waiting.length).toBe(1);
+  await eventually('the first waits', () => waiting.length === 1);
   gone.destroy();
   await left;
   const stays = new Promise((resolve, reject) => {
@@ -160,7 +161,7 @@ test('a request whose client has left before its turn came is neither begun nor 
       .on('error', reject)
       .end();
   });
-  await expect.poll(() => waiting.length).toBe(2);
+  await eventually('the second waits', () => waiting.length === 2);
   for (const go of waiting) go();
   await stays;
   expect([begun, told]).toEqual([['stays'], [200]]);
