@@ -160,7 +160,7 @@ export function createBindingController(deps: BindingDeps): Controller {
     if (!claim) return settled;
     const { uid = '', namespace = '' } = claim.metadata;
     const isFinished = claim.spec?.volumeName !== undefined;
-    const marked = known.some(({ object }) => isUnpublished(object));
+    const marked = known.some((one) => isUnpublished(one.object) && uidOf(one) === uid);
     if (isFinished && !marked) return settled;
     const held = refusals.get(uid);
     if (held && held.untilMs > clock.now()) return again(held.untilMs - clock.now());
