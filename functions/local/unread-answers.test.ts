@@ -53,7 +53,7 @@ test('requests of one connection are begun one after the other, and answered in 
     answers += chunk.toString();
   });
   socket.resume();
-  socket.write(['/1', '/2', '/3'].map(asking).join(''));
+  socket.write(['/1', '/2', '/3'].map((path) => asking(path)).join(''));
   for (const n of [1, 2, 3]) {
     await eventually(`request ${n} has begun`, async () => (begun.length >= n ? true : undefined));
     expect(begun).toHaveLength(n);

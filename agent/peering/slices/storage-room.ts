@@ -28,7 +28,7 @@ export interface Supply {
   readonly nodes: readonly Node[];
 }
 
-/** For `Room`: computed once for each class, whatever number of consumers it is offered to. */
+/** For `Room`: computed once for each class, also where many consumers are offered it. */
 export function largestOf({ classes, drivers, capacities, nodes }: Supply): Room['inNodes'] {
   const usable = nodes.filter(({ spec }) => spec?.unschedulable !== true);
   const known = new Map<string, bigint | undefined>();

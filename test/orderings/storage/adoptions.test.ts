@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { Provider, runAdoptions } from './adoptions.ts';
 
-test('a volume that was adopted and whose claim ended again is kept anew, and the next claim of that name is empty', async () => {
+test('a volume that was adopted and whose claim ended again is kept once more, and the next claim of that name is empty', async () => {
   for (let seed = 1; seed <= 6; seed++)
     for (let pause = 0; pause < 8; pause++) {
       const world = new Provider(seed);

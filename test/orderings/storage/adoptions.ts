@@ -247,7 +247,7 @@ export class Provider {
     if (claim === undefined) return;
     const volume = this.milan.volume(claim.spec?.volumeName);
     const disk = volume?.spec?.csi?.volumeHandle;
-    if (disk === undefined || volume?.spec?.claimRef?.uid !== claim.metadata.uid) return;
+    if (volume === undefined || disk === undefined || volume.spec?.claimRef?.uid !== claim.metadata.uid) return;
     const expected = this.#expectedOf(disk);
     const isPublished = claim.metadata.annotations?.[unpublished] === undefined;
     if (claim.metadata.namespace === rescue) expected.isRescued = true;
