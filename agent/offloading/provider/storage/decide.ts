@@ -76,7 +76,7 @@ export function decideClaim({ claim, consumer, volume, keepMs, nowMs }: ClaimFac
   const mayGo =
     annotations[storageAnnotation.data] === storageData.delete && !wantsRetain && policyOf(volume) === 'Delete';
   if (mayGo) return { do: 'release', dataGoes: true, ...(isKept(volume) && { first: unkept(volume, 'Delete') }) };
-  // Marks of an earlier end are written anew: what was ordered then is over.
+  // Marks of an earlier end give way to those of this one: what was ordered then is over.
   if (earlier?.uid === metadata.uid && volume.spec?.persistentVolumeReclaimPolicy === 'Retain') return { do: 'keep' };
   const home = homeClaimOf(annotations);
   const { namespace = '', name, uid = '' } = metadata;
