@@ -147,9 +147,9 @@ const offer = fc.record(
 const anyFacts = fc.record({
   classes: fc.subarray([isthmus, liqo, disk, classOf('wide', 'storage.isthmus.dev'), classOf('tape', 'tape.io')]),
   drivers: fc.subarray([driver(true)]),
-  capacities: fc.array(
+  capacities: fc.uniqueArray(
     fc.record({ name: fc.constantFrom('a', 'b', 'c'), capacity: size, host: fc.constantFrom('worker', 'other') }),
-    { maxLength: 3 },
+    { maxLength: 3, selector: ({ name }) => name },
   ),
   nodes: fc.array(fc.tuple(fc.constantFrom('milan', 'turin'), fc.array(offer, { maxLength: 3 })), { maxLength: 3 }),
 });
