@@ -44,7 +44,6 @@ const Env = z.object({
   ISTHMUS_HEALTH_PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
   /** Default: at every address. */
   ISTHMUS_HEALTH_HOST: z.string().min(1).optional(),
-  /** `true`: pods of consumers here reach endpoints at third clusters only through the consumer. */
   /** `false`: claims get no volumes from us. */
   ISTHMUS_STORAGE: z.enum(['true', 'false']).default('true'),
   ISTHMUS_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),

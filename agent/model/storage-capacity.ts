@@ -10,6 +10,7 @@ import {
 import type { Node } from '#shared/domain/kube-object.ts';
 import { type LabelSelector, selectsLabels } from '#shared/domain/node-selector.ts';
 import { type Nanos, tryParseQuantity } from '#shared/domain/quantity.ts';
+import { driverLabel, remoteVolumeDriver, storageNamespace } from '#shared/domain/storage-keys.ts';
 
 function leanCapacity(object: CsiStorageCapacity): CsiStorageCapacity {
   const { apiVersion, kind, metadata, storageClassName, nodeTopology, capacity, maximumVolumeSize } = object;
@@ -30,6 +31,10 @@ export const csiDriverCache = (caches: Caches): Cache<CsiDriver> => caches.cache
 export const csiCapacityCache = (caches: Caches): Cache<CsiStorageCapacity> =>
   caches.cache(csiStorageCapacities, { transform: leanCapacity });
 
+/** What this agent says of virtual classes, which are offered to no consumer. */
+export const isOurCapacity = ({ metadata }: CsiStorageCapacity): boolean =>
+  metadata.namespace === storageNamespace && metadata.labels?.[driverLabel] === remoteVolumeDriver;
+
 /** Whether the scheduler compares claims of this class with what its driver says is free. */
 export const isMeasured = ({ provisioner }: StorageClass, drivers: readonly CsiDriver[]): boolean =>
   drivers.some(({ metadata, spec }) => metadata.name === provisioner && spec?.storageCapacity === true);
@@ -48,14 +53,14 @@ export function largestInNodes(
   nodes: readonly Node[],
 ): Nanos | undefined {
   if (!isMeasured(storageClass, drivers)) return undefined;
-  return capacities
-    .filter(
-      ({ storageClassName, nodeTopology }) =>
-        storageClassName === storageClass.metadata.name &&
-        nodes.some(({ metadata }) => selectsLabels(nodeTopology as LabelSelector | undefined, metadata.labels)),
-    )
-    .reduce<Nanos>((most, one) => {
-      const here = largestBy(one) ?? 0n;
-      return here > most ? here : most;
-    }, 0n);
+  let most: Nanos = 0n;
+  for (const one of capacities) {
+    if (one.storageClassName !== storageClass.metadata.name) continue;
+    const here = largestBy(one) ?? 0n;
+    // First the size: there may be a segment for each of thousands of nodes, and their labels are compared only for a larger one.
+    if (here <= most) continue;
+    const topology = one.nodeTopology as LabelSelector | undefined;
+    if (nodes.some(({ metadata }) => selectsLabels(topology, metadata.labels))) most = here;
+  }
+  return most;
 }

@@ -37,7 +37,7 @@ export const storageManifests = (options: StorageInstallOptions): KubeObject[] =
   capacityClass(options),
 ];
 
-/** Helm and Argo CD leave it where it is: the claims in it have the data of volumes. */
+/** Helm, Argo CD and Flux leave it where it is: the claims in it have the data of volumes. */
 const namespace = (): Namespace => ({
   apiVersion: 'v1',
   kind: 'Namespace',
@@ -47,6 +47,7 @@ const namespace = (): Namespace => ({
     annotations: {
       'helm.sh/resource-policy': 'keep',
       'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',
+      'kustomize.toolkit.fluxcd.io/prune': 'disabled',
     },
   },
 });

@@ -188,7 +188,9 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       folder === undefined
         ? api
         : withConsole(api, { composition, sessions, ids, proxies, folder, broker: { url, caHash: tls.caHash ?? '' } });
-    gateway = boundUnreadAnswers(withCrossOrigin(withReadiness(all, ready), origins, ids));
+    gateway = boundUnreadAnswers(withCrossOrigin(withReadiness(all, ready), origins, ids), {
+      clientOf: proxies.clientOf,
+    });
     const running = control.run(stopping.signal);
     const renewing = tls.keepFresh(stopping.signal);
     const failed = Promise.all([running, renewing]).then(() => new Promise<never>(() => undefined));

@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { sendInPieces } from './answer-pieces.ts';
 
 interface ConsoleFile {
   readonly type: string;
@@ -86,5 +87,5 @@ export function sendFile(
     'content-length': body.length,
     ...(small && { 'content-encoding': 'gzip' }),
   });
-  response.end(request.method === 'HEAD' ? undefined : body);
+  sendInPieces(response, request.method === 'HEAD' ? Buffer.alloc(0) : body);
 }

@@ -7,6 +7,7 @@ import type { HttpFunction } from '#functions/runtime/http.ts';
 import { createSystemIds } from '#functions/runtime/system-ids.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
+import { eventually } from '#test/harness/eventually.ts';
 import { createRouter } from './gateway-router.ts';
 import { createHttpGateway, maxBodyBytes } from './http-gateway.ts';
 
@@ -121,4 +122,48 @@ describe('a client behind the local gateway gets', () => {
     expect([status, JSON.parse(body.toString()).code]).toEqual([500, 'internal']);
     expect(body.toString()).not.toContain('secret');
   });
+});
+
+test('a request whose client has left before its turn came is neither begun nor counted as answered', async () => {
+  const begun: string[] = [];
+  const told: number[] = [];
+  const run = Object.assign(
+    async (event: APIGatewayProxyEventV2) => {
+      begun.push(event.pathParameters?.name ?? '');
+      return { statusCode: 200, body: '' };
+    },
+    { route: { method: 'GET', path: '/v1/things/{name}' } },
+  ) as unknown as HttpFunction;
+  const waiting: (() => void)[] = [];
+  const turns = { take: () => new Promise<void>((resolve) => void waiting.push(resolve)) };
+  const clock = new ManualClock();
+  const queueing = createServer(
+    createHttpGateway(
+      { clock, log: silentLog, version: '0' } as unknown as Composition,
+      createRouter([run]),
+      createSystemIds(() => clock.now()),
+      { turns, onAnswer: (_route, status) => told.push(status) },
+    ),
+  );
+  let left: Promise<unknown> | undefined;
+  queueing.once('connection', (socket) => {
+    left = new Promise((resolve) => socket.once('close', resolve));
+  });
+  await new Promise<void>((resolve) => queueing.listen(0, '127.0.0.1', resolve));
+  const { port } = queueing.address() as AddressInfo;
+  const gone = request({ port, path: '/v1/things/gone', agent: false }).on('error', () => undefined);
+  gone.end();
+  await eventually('the first waits', () => waiting.length === 1);
+  gone.destroy();
+  await left;
+  const stays = new Promise((resolve, reject) => {
+    request({ port, path: '/v1/things/stays', agent: false }, (response) => response.on('end', resolve).resume())
+      .on('error', reject)
+      .end();
+  });
+  await eventually('the second waits', () => waiting.length === 2);
+  for (const go of waiting) go();
+  await stays;
+  expect([begun, told]).toEqual([['stays'], [200]]);
+  await new Promise((resolve) => queueing.close(resolve));
 });

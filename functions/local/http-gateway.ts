@@ -45,10 +45,12 @@ export function createHttpGateway(
     message: IncomingMessage,
     { requestId, from }: { readonly requestId: string; readonly from: string },
     isRoute: (routeKey: string) => void,
-  ): Promise<APIGatewayProxyResultV2> => {
+  ): Promise<APIGatewayProxyResultV2 | undefined> => {
     const tenant = callers.tenantOf(message.headers.authorization);
     const owner = tenant === undefined ? turnOfAddress(from) : turnOf(tenant);
     await turns.take(owner);
+    // Its client has left, so that reading its body would fail, and be logged as a defect.
+    if (message.socket.destroyed) return undefined;
     const method = message.method ?? 'GET';
     const url = message.url ?? '/';
     mustHaveOneHost(message);
@@ -96,6 +98,7 @@ export function createHttpGateway(
         return problemResponse(error, requestId);
       })
       .then((result) => {
+        if (result === undefined) return;
         sendResult(response, message, result);
         onAnswer(routeKey, response.statusCode, (composition.clock.now() - startedAt) / 1_000);
       })

@@ -1,7 +1,7 @@
 /** The agents' WebSockets of one process: the same three functions as behind an API Gateway WebSocket API, and the channel that rings. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type WebSocket, WebSocketServer } from 'ws';
+import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import type { AgentCaller } from '#control/access/caller.ts';
 import type { AgentChannel, ClusterRef } from '#control/ports/agent-channel.ts';
 import { handler as connect } from '#functions/channel/connect.ts';
@@ -122,9 +122,9 @@ export function createNotifySockets(proxies: Proxies = trustProxies([])): Notify
           socket.on('pong', () => {
             connection.alive = true;
           });
-          socket.on('message', (data) => {
+          handleInTurn(socket, (data) => {
             connection.alive = true;
-            turns
+            return turns
               .take(turnOf(connection.agent?.tenant ?? ''))
               .then(() => invoke(message, on('MESSAGE', data.toString()), '$default'))
               .then((answer) => {
@@ -175,6 +175,22 @@ export function createNotifySockets(proxies: Proxies = trustProxies([])): Notify
       sockets.close();
     },
   };
+}
+
+/**
+ * While a frame waits or is handled, nothing more is read from its connection, so a client that sends faster than its turns come waits for TCP, and the
+ * queue does not grow. Frames that were read together come together. `handle` does not reject.
+ */
+export function handleInTurn(socket: WebSocket, handle: (data: RawData) => Promise<void>): void {
+  let unfinished = 0;
+  socket.on('message', (data) => {
+    unfinished += 1;
+    socket.pause();
+    void handle(data).finally(() => {
+      unfinished -= 1;
+      if (unfinished === 0) socket.resume();
+    });
+  });
 }
 
 function refuse(raw: Duplex, status: number, body: string, type = 'text/plain'): void {

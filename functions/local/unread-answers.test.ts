@@ -2,6 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { eventually } from '#test/harness/eventually.ts';
+import { trustProxies } from './proxies.ts';
 import { boundUnreadAnswers, mostPipelined, type UnreadAnswersOptions } from './unread-answers.ts';
 
 let server: Server | undefined;
@@ -26,7 +27,7 @@ async function serve(answer: (response: ServerResponse, path: string) => void, o
   return begun;
 }
 
-const asking = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`;
+const asking = (path: string, headers = ''): string => `GET ${path} HTTP/1.1\r\nhost: x\r\n${headers}\r\n`;
 
 async function client(): Promise<Socket> {
   const { port } = (server as Server).address() as AddressInfo;
@@ -52,7 +53,7 @@ test('requests of one connection are begun one after the other, and answered in 
     answers += chunk.toString();
   });
   socket.resume();
-  socket.write(['/1', '/2', '/3'].map(asking).join(''));
+  socket.write(['/1', '/2', '/3'].map((path) => asking(path)).join(''));
   for (const n of [1, 2, 3]) {
     await eventually(`request ${n} has begun`, async () => (begun.length >= n ? true : undefined));
     expect(begun).toHaveLength(n);
@@ -85,25 +86,24 @@ test('a client that pipelines more than the limit is cut off', async () => {
   expect(begun.length).toBeLessThanOrEqual(1);
 });
 
-test('when unread answers hold more than the limit, the address that holds most loses those that wait longest', async () => {
+test('when unread answers hold more than the limit, the client that holds most loses those that wait longest, also behind a proxy', async () => {
   let now = 0;
-  const addresses = new Map<Socket, string>();
+  const proxies = trustProxies(['127.0.0.0/8']);
   const begun = await serve((response) => response.end(large), {
     mostUnread: 100 << 20,
     now: () => now,
-    addressOf: (socket) => addresses.get(socket) ?? '',
+    clientOf: proxies.clientOf,
   });
   const asks = async (path: string, address: string): Promise<Socket> => {
-    (await client()).write(asking(path));
+    (await client()).write(asking(path, `x-forwarded-for: ${address}\r\n`));
     const found = await eventually(`${path} has begun`, async () => begun.find((one) => one.path === path));
-    addresses.set(found.socket, address);
     now += 1_000;
     return found.socket;
   };
-  const own = [await asks('/a1', 'a'), await asks('/b1', 'b'), await asks('/b2', 'b')];
+  const own = [await asks('/a1', '192.0.2.1'), await asks('/b1', '192.0.2.2'), await asks('/b2', '192.0.2.2')];
   // Beyond the limit, but b2 may still be about to be read.
-  own.push(await asks('/b3', 'b'));
+  own.push(await asks('/b3', '192.0.2.2'));
   now += 5_000;
-  own.push(await asks('/a2', 'a'));
+  own.push(await asks('/a2', '192.0.2.1'));
   expect(own.map(({ destroyed }) => destroyed)).toEqual([false, true, false, false, false]);
 });

@@ -1,9 +1,9 @@
 /**
  * Bounds what clients make this process hold that ask and do not read. Requests that a client pipelines are begun one after the other, each when the answer
- * before it was taken, so a connection holds one answer; and of all connections together, those that have taken nothing for longest are closed
- * when what they hold is more than a limit, beginning with the address that holds most.
+ * before it was taken, so a connection holds one answer; and of all connections together, those that have had something left to take for longest are
+ * closed when what they hold is more than a limit, beginning with the client that holds most.
  */
-import type { RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { heldFor } from './answer-pieces.ts';
@@ -11,8 +11,8 @@ import { heldFor } from './answer-pieces.ts';
 export interface UnreadAnswersOptions {
   /** Bytes of answers, of all connections; 64 MiB unless told. */
   readonly mostUnread?: number;
-  /** Whose connection it is. */
-  readonly addressOf?: (socket: Socket) => string;
+  /** Of the client that asks: the address of the connection unless told, which behind a proxy is that of all clients. */
+  readonly clientOf?: (message: IncomingMessage) => string;
   /** Milliseconds. */
   readonly now?: () => number;
 }
@@ -30,6 +30,8 @@ interface Open {
   readonly requests: Set<() => void>;
   /** Since when some of an answer was seen to wait. */
   waitsSince?: number;
+  /** That asked last. */
+  client: string;
   /** Resolves when the answer to the newest request was taken. */
   last: Promise<void>;
 }
@@ -37,7 +39,7 @@ interface Open {
 export function boundUnreadAnswers(otherwise: RequestListener, options: UnreadAnswersOptions = {}): RequestListener {
   const {
     mostUnread = mostUnreadBytes,
-    addressOf = ({ remoteAddress }) => remoteAddress ?? '',
+    clientOf = ({ socket }) => socket.remoteAddress ?? '',
     now = () => performance.now(),
   } = options;
   const connections = new Map<Socket, Open>();
@@ -48,22 +50,21 @@ export function boundUnreadAnswers(otherwise: RequestListener, options: UnreadAn
     if (at - countedAt < countEveryMs) return;
     countedAt = at;
     let unread = 0;
-    const byAddress = new Map<string, { bytes: number; readonly sockets: Socket[] }>();
+    const byClient = new Map<string, { bytes: number; readonly sockets: Socket[] }>();
     for (const [socket, open] of connections) {
       const bytes = heldFor(socket);
       if (bytes === 0) delete open.waitsSince;
       else open.waitsSince ??= at;
       unread += bytes;
       if (open.waitsSince === undefined || at - open.waitsSince < patienceMs) continue;
-      const address = addressOf(socket);
-      const those = byAddress.get(address) ?? { bytes: 0, sockets: [] };
-      byAddress.set(address, those);
+      const those = byClient.get(open.client) ?? { bytes: 0, sockets: [] };
+      byClient.set(open.client, those);
       those.bytes += bytes;
       those.sockets.push(socket);
     }
     if (unread <= mostUnread) return;
     const since = (socket: Socket): number => connections.get(socket)?.waitsSince ?? at;
-    for (const { sockets } of [...byAddress.values()].sort((a, b) => b.bytes - a.bytes)) {
+    for (const { sockets } of [...byClient.values()].sort((a, b) => b.bytes - a.bytes)) {
       for (const socket of sockets.sort((a, b) => since(a) - since(b))) {
         if (unread <= mostUnread) return;
         unread -= heldFor(socket);
@@ -72,10 +73,12 @@ export function boundUnreadAnswers(otherwise: RequestListener, options: UnreadAn
     }
   }
 
-  function opened(socket: Socket): Open {
+  function opened(message: IncomingMessage): Open {
+    const { socket } = message;
+    const client = clientOf(message);
     const known = connections.get(socket);
-    if (known !== undefined) return known;
-    const open: Open = { requests: new Set(), last: Promise.resolve() };
+    if (known !== undefined) return Object.assign(known, { client });
+    const open: Open = { requests: new Set(), client, last: Promise.resolve() };
     connections.set(socket, open);
     // A response whose turn on its connection has not come hears nothing of the connection's end.
     socket.once('close', () => {
@@ -88,7 +91,7 @@ export function boundUnreadAnswers(otherwise: RequestListener, options: UnreadAn
   return (request, response) => {
     const { socket } = request;
     closeSilent();
-    const open = opened(socket);
+    const open = opened(request);
     const { last } = open;
     if (open.requests.size >= mostPipelined) return void socket.destroy();
     open.last = new Promise<void>((resolve) => {

@@ -40,6 +40,8 @@ export const storageAnnotation = {
   reclaimPolicy: 'isthmus.dev/reclaim-policy',
   /** On a claim at the provider, value `storageData.delete`: the consumer's PV was deleted with policy Delete, so the data may go with the claim. */
   data: 'isthmus.dev/data',
+  /** On a real claim: no volume of the consumer stands for it yet, so nothing was ever written by it. The value says which cluster of this name: UID of its kube-system. */
+  unpublished: 'isthmus.dev/unpublished',
   /** On a claim or its PV at the consumer: the StorageClass to take at the provider, which must offer it. */
   remoteStorageClass: 'liqo.io/remote-storage-class',
   /** On a claim of the consumer: comma list of the access modes to ask for at the provider. */

@@ -45,6 +45,16 @@ const virtualNode = (running: boolean, createNode = true): VirtualNode => ({
   spec: { clusterID: 'p', createNode },
   status: { conditions: [{ type: 'VirtualKubelet', status: running ? 'Running' : 'Creating' }] },
 });
+/** Kept without a Node while the provider drains its slice, as its controller writes it. */
+const drained: VirtualNode = {
+  ...virtualNode(true),
+  status: {
+    conditions: [
+      { type: 'VirtualKubelet', status: 'Running' },
+      { type: 'Node', status: 'None', reason: 'Drained' },
+    ],
+  },
+};
 const node = (ready: boolean): Node => ({
   apiVersion: 'v1',
   kind: 'Node',
@@ -103,6 +113,16 @@ describe('a summary', () => {
       'no Node wanted',
       { virtualNodes: [virtualNode(true, false)] },
       ['OffloadingVirtualNodeStatus Ready VirtualNodesReady', 'OffloadingNodeStatus Ready NodesReady'],
+    ],
+    [
+      'one drained by the provider',
+      { virtualNodes: [drained] },
+      ['OffloadingVirtualNodeStatus Ready VirtualNodesReady', 'OffloadingNodeStatus Ready NodesReady'],
+    ],
+    [
+      'one drained, and the Node of another one missing',
+      { virtualNodes: [drained, virtualNode(true)] },
+      ['OffloadingNodeStatus NotReady NodesNotReady', 'OffloadingVirtualNodeStatus Ready VirtualNodesReady'],
     ],
   ])('of offloading with %s', (_name, facts, conditions) => {
     const { offloading } = of(facts).modules;

@@ -26,7 +26,7 @@ import { sameJson } from '#shared/domain/json-equality.ts';
 import { type KubeObject, keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, requeueAfterMs, settled, stalled, waiting } from '#shared/domain/outcome.ts';
-import { addResources, excessOver, resourceTexts } from '#shared/domain/quantity.ts';
+import { addResources, excessOver, type Resources, resourceTexts } from '#shared/domain/quantity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { StorageType } from '#shared/schema/definition/fields.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
@@ -60,8 +60,10 @@ function requestRefusal(slice: ResourceSlice, tenant: Tenant, consumer: string):
   }
 }
 
-/** Not a slice, which has a namespace: what the pods of this cluster request, or the storage that is left, has changed. */
+/** Not a slice, which has a namespace: what the pods of this cluster request has changed. */
 const sharesKey = 'shares';
+/** Neither: the storage that is left has changed, for this consumer, or for all. */
+const roomKey = (consumer: string | undefined): string => `room:${consumer ?? ''}`;
 
 const soonerOf = (next: Outcome, ms: number | undefined): Outcome => {
   if (ms === undefined || (requeueAfterMs(next) ?? Number.POSITIVE_INFINITY) <= ms) return next;
@@ -137,14 +139,19 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     );
 
   const offerTo = (consumer: string) => offeredClasses(policies.list(), consumer, classCache.list());
+  const offerBy = (consumer: string, grants: readonly Resources[]): readonly StorageType[] =>
+    room.offer(
+      offerTo(consumer),
+      consumer,
+      grants.filter((one) => Object.keys(one).length > 0),
+    );
   /** With what is left of each class once `slice` has this grant. */
   const offerWith = (slice: ResourceSlice, consumer: string, grant: Grant | undefined): readonly StorageType[] => {
     const { namespace, uid } = slice.metadata;
     const others = replicas()
       .filter(({ metadata }) => metadata.namespace === namespace && metadata.uid !== uid)
       .map(grantedTo);
-    const grants = [grant?.accepted ? grant.resources : {}, ...others].filter((one) => Object.keys(one).length > 0);
-    return room.offer(offerTo(consumer), consumer, grants);
+    return offerBy(consumer, [grant?.accepted ? grant.resources : {}, ...others]);
   };
 
   function grantOf(
@@ -306,19 +313,35 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     return draining ?? soonerOf(authenticated.next, lookAgainMs);
   }
 
-  /** Looks only at those whose grant or offer would change: pods of this cluster, and claims of guests, come and go all the time. */
+  /** Looks only at those whose grant would change: pods of this cluster come and go all the time. */
   function lookAtShares(): Outcome {
     for (const slice of replicas()) {
       const consumer = slice.spec.consumerClusterID;
       const { grant } = consumer === undefined ? {} : grantOf(slice, consumer);
       const same =
-        consumer === undefined ||
         grant === undefined ||
-        (grant.accepted
-          ? sameJson(grant.resources, grantedTo(slice)) &&
-            sameJson(offerWith(slice, consumer, grant), slice.status?.storageClasses ?? [])
-          : !isAccepted(slice, 'Resources'));
+        (grant.accepted ? sameJson(grant.resources, grantedTo(slice)) : !isAccepted(slice, 'Resources'));
       if (!same) controller.enqueue(keyOf(slice));
+    }
+    return settled;
+  }
+
+  /** Looks only at those whose offer would change: claims of guests come and go all the time. Grants do not depend on them. */
+  function lookAtRoom(key: string): Outcome {
+    const grants = new Map<string, Record<string, string>[]>();
+    const asked = replicas().filter(
+      ({ spec }) => key === roomKey(undefined) || key === roomKey(spec.consumerClusterID),
+    );
+    for (const slice of asked) {
+      const { namespace = '' } = slice.metadata;
+      grants.set(namespace, [...(grants.get(namespace) ?? []), grantedTo(slice)]);
+    }
+    for (const slice of asked) {
+      const { metadata, spec, status } = slice;
+      const { consumerClusterID: consumer } = spec;
+      if (consumer === undefined || !isAccepted(slice, 'Resources')) continue;
+      const offer = offerBy(consumer, grants.get(metadata.namespace ?? '') ?? []);
+      if (!sameJson(offer, status?.storageClasses ?? [])) controller.enqueue(keyOf(slice));
     }
     return settled;
   }
@@ -336,7 +359,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
         watch(nodeCache, () => replicas().map(keyOf)),
         watch(classCache, () => replicas().map(keyOf)),
         watch(podCache, () => []),
-        ...room.watches(sharesKey),
+        ...room.watches(roomKey),
         watch(keys, () => replicas().map(keyOf)),
         watch(secretCache, (secret) => {
           const slice = ownerName(resourceSlices, secret);
@@ -350,6 +373,7 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
       ],
       async reconcile(key, signal) {
         if (key === sharesKey) return lookAtShares();
+        if (!key.includes('/')) return lookAtRoom(key);
         const ref = refOfKey(key);
         const slice = cache.get(ref);
         if (slice === undefined) {

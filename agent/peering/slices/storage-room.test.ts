@@ -2,13 +2,14 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { fitsStorage } from '#agent/offloading/provider/storage/demand.ts';
+import type { Cache, Caches } from '#kube/model/types.ts';
 import type { CsiDriver, CsiStorageCapacity, StorageClass } from '#shared/domain/core-kinds.ts';
-import type { Node } from '#shared/domain/kube-object.ts';
+import type { KubeObject, Node } from '#shared/domain/kube-object.ts';
 import { amountsOf } from '#shared/domain/pod-resources.ts';
 import { parseQuantity } from '#shared/domain/quantity.ts';
 import type { Quota } from '#shared/schema/liqo/quota.ts';
 import { storageResources } from './storage-offer.ts';
-import { largestClaim, type Room, withRoom } from './storage-room.ts';
+import { createStorageRoom, largestClaim, largestOf, type Room, type Supply, withRoom } from './storage-room.ts';
 
 const fast = { metadata: { name: 'fast' }, provisioner: 'fast.example.com' } as StorageClass;
 const driver = { metadata: { name: 'fast.example.com' }, spec: { storageCapacity: true } } as CsiDriver;
@@ -21,15 +22,10 @@ const segment = (host: string, more: object): CsiStorageCapacity => ({
   nodeTopology: { matchLabels: { host } },
   ...more,
 });
-const room = (more: Partial<Room> = {}): Room => ({
-  limits: {},
-  used: {},
-  classes: [fast],
-  drivers: [],
-  capacities: [],
-  nodes: [node('n1'), node('n2')],
-  ...more,
-});
+const room = ({ limits = {}, used = {}, ...more }: Partial<Room & Supply> = {}): Room => {
+  const none = { classes: [fast], drivers: [], capacities: [], nodes: [node('n1'), node('n2')] };
+  return { limits, used, inNodes: largestOf({ ...none, ...more }) };
+};
 const ofFast = 'fast.storageclass.storage.k8s.io/requests.storage';
 
 test.each([
@@ -66,6 +62,46 @@ test('what a driver says has to fit in one segment of a node here, and counts on
   expect(largestClaim('fast', room({ drivers: [driver] }))).toBe(0n);
   const limits = amountsOf({ 'requests.storage': '2Gi' });
   expect(largestClaim('fast', room({ drivers: [driver], capacities, limits }))).toBe(parseQuantity('2Gi'));
+});
+
+test('labels of nodes are compared only for a segment with more room than the ones before', () => {
+  let looks = 0;
+  const hosts = Array.from({ length: 200 }, (_, at) => `n${at}`);
+  const nodes = hosts.map((name): Node => {
+    const { metadata, ...rest } = node(name);
+    return {
+      ...rest,
+      get metadata() {
+        looks += 1;
+        return metadata;
+      },
+    };
+  });
+  const capacities = hosts.toReversed().map((host) => segment(host, { capacity: '4Gi' }));
+  expect(largestClaim('fast', room({ drivers: [driver], capacities, nodes }))).toBe(parseQuantity('4Gi'));
+  expect(looks).toBe(hosts.length);
+});
+
+test('is looked at again for the one consumer whose claims have changed, not for its pods, and for all when a driver of this cluster says something', () => {
+  const none = { list: () => [] } as unknown as Cache<never>;
+  const caches = { cache: () => none } as unknown as Caches;
+  const watches = createStorageRoom(caches, { classes: none, nodes: none }).watches((of) => `of ${of ?? 'all'}`);
+  const [ofQuotas, , ofCapacities] = watches.map(({ keys }) => (object: object) => [...keys(object as KubeObject)]);
+  const quota = (consumer: string, used: Record<string, string>): object => ({
+    metadata: { name: consumer, labels: { 'liqo.io/remote-cluster-id': consumer } },
+    status: { used },
+  });
+  const keys = [
+    quota('rome', { cpu: '1', 'requests.storage': '1Gi' }),
+    quota('rome', { cpu: '2', 'requests.storage': '1Gi' }),
+    quota('rome', { cpu: '2', 'requests.storage': '2Gi' }),
+    quota('milan', { cpu: '1' }),
+    quota('milan', { cpu: '3' }),
+  ].map((one) => ofQuotas?.(one));
+  expect(keys).toEqual([['of rome'], [], ['of rome'], ['of milan'], []]);
+  const labels = { 'csi.storage.k8s.io/drivername': 'storage.isthmus.dev' };
+  const ours = segment('n1', { metadata: { namespace: 'liqo-storage', name: 'isthmus-1', labels } });
+  expect([segment('n1', {}), ours].map((one) => ofCapacities?.(one))).toEqual([['of all'], []]);
 });
 
 test('it is the largest that admission lets pass, for any limits and uses', () => {

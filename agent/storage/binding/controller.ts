@@ -19,15 +19,7 @@ import { homeClaimOf, storageAnnotation, storageData, storageNamespace } from '#
 import { unreachable } from '#shared/domain/unreachable.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
-import {
-  allClaims,
-  allVolumes,
-  isUnpublished,
-  nodeOf,
-  selectedNode,
-  unpublished,
-  volumeNameOf,
-} from '../model/claims.ts';
+import { allClaims, allVolumes, isUnpublished, nodeOf, selectedNode, volumeNameOf } from '../model/claims.ts';
 import type { ReachableProviders } from '../providers/reachable-providers.ts';
 import { type Backing, decide, type Step } from './decide.ts';
 import { localClaim, localVolume, policyOf, remoteClaim, remoteNames, remoteVolume } from './objects.ts';
@@ -162,13 +154,13 @@ export function createBindingController(deps: BindingDeps): Controller {
     if (strays.length > 0) {
       // Whether an earlier cluster of this name has published one, its volumes would say, and they are gone with it.
       const own = await incarnation(signal);
-      const ours = strays.filter(({ object }) => object.metadata.annotations?.[unpublished] === own);
+      const ours = strays.filter(({ object }) => object.metadata.annotations?.[storageAnnotation.unpublished] === own);
       if (ours.length > 0) return discardStrays(key, ours, signal);
     }
     if (!claim) return settled;
     const { uid = '', namespace = '' } = claim.metadata;
     const isFinished = claim.spec?.volumeName !== undefined;
-    const marked = known.some(({ object }) => isUnpublished(object));
+    const marked = known.some((one) => isUnpublished(one.object) && uidOf(one) === uid);
     if (isFinished && !marked) return settled;
     const held = refusals.get(uid);
     if (held && held.untilMs > clock.now()) return again(held.untilMs - clock.now());
@@ -317,7 +309,7 @@ export function createBindingController(deps: BindingDeps): Controller {
 
   async function unmark({ provider, object }: Backing, signal: AbortSignal): Promise<void> {
     if (!isUnpublished(object)) return;
-    const patch = { metadata: { uid: object.metadata.uid, annotations: { [unpublished]: null } } };
+    const patch = { metadata: { uid: object.metadata.uid, annotations: { [storageAnnotation.unpublished]: null } } };
     await apiOf(provider)?.mergePatch(persistentVolumeClaims, refOf(object), patch, { answer: 'metadata' }, signal);
   }
 

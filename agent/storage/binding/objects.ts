@@ -13,7 +13,7 @@ import {
   volumeFinalizer,
   volumeHandle,
 } from '#shared/domain/storage-keys.ts';
-import { amountOf, nodeOf, requestOf, selectedNode, unpublished, volumeNameOf } from '../model/claims.ts';
+import { amountOf, nodeOf, requestOf, selectedNode, volumeNameOf } from '../model/claims.ts';
 import type { Target } from './target.ts';
 
 type Claim = PersistentVolumeClaim;
@@ -54,7 +54,7 @@ export const localClaim = (
     name: claim.metadata.uid ?? '',
     annotations: {
       ...claimAnnotations(homeOf(claim), policy),
-      [unpublished]: mark,
+      [storageAnnotation.unpublished]: mark,
       [selectedNode]: nodeOf(claim) ?? '',
     },
   },
@@ -106,7 +106,7 @@ export const remoteClaim = (
       annotations: {
         ...Object.fromEntries(Object.entries(annotations).filter(plain)),
         ...claimAnnotations(homeOf(claim), policy),
-        [unpublished]: mark,
+        [storageAnnotation.unpublished]: mark,
       },
     },
     spec: specOf(claim, storageClass, accessModes),

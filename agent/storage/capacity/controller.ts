@@ -62,14 +62,17 @@ export function createCapacityController({ cluster, ...deps }: CapacityDeps): Co
       virtualNodes: virtual.list(),
     });
     let isStale = false;
+    const failures: unknown[] = [];
     for (const action of actions) {
       try {
         await perform(action, signal);
       } catch (error) {
-        if (!stale[action.do].includes(codeOf(error) ?? '')) throw error;
-        isStale = true;
+        // One that is refused, by a policy of the cluster say, keeps none of the others back.
+        if (stale[action.do].includes(codeOf(error) ?? '')) isStale = true;
+        else failures.push(error);
       }
     }
+    if (failures.length > 0) throw failures[0];
     return isStale ? again(staleMs) : settled;
   }
 

@@ -87,6 +87,19 @@ describe('free storage', () => {
     expect(fits('milan', '0', objects(virtualNode('vn', 'milan', plain, going)))).toBe(false);
   });
 
+  test.each([
+    { maximumVolumeSize: '-1Gi', is: '0' },
+    { maximumVolumeSize: '1e99', is: unlimited },
+    { maximumVolumeSize: 'much', is: '0' },
+  ])('is of a size that an API server takes when a provider says $maximumVolumeSize', ({ maximumVolumeSize, is }) => {
+    const offered = [{ storageClassName: 'fast', maximumVolumeSize }];
+    const milan = virtualNode('vn', 'milan', offered);
+    const sizes = wantedCapacities(facts({ classes: [isthmus], virtualNodes: [milan] })).map(
+      ({ capacity }) => capacity,
+    );
+    expect(sizes).toEqual([is]);
+  });
+
   test('of several nodes of one provider is the least that one of them says: they share its grant', () => {
     const nodes = ['9Gi', '7Gi'].map((maximumVolumeSize, i) =>
       virtualNode(`vn${i}`, 'milan', [{ storageClassName: 'fast', default: true, maximumVolumeSize }]),
@@ -134,9 +147,9 @@ const offer = fc.record(
 const anyFacts = fc.record({
   classes: fc.subarray([isthmus, liqo, disk, classOf('wide', 'storage.isthmus.dev'), classOf('tape', 'tape.io')]),
   drivers: fc.subarray([driver(true)]),
-  capacities: fc.array(
+  capacities: fc.uniqueArray(
     fc.record({ name: fc.constantFrom('a', 'b', 'c'), capacity: size, host: fc.constantFrom('worker', 'other') }),
-    { maxLength: 3 },
+    { maxLength: 3, selector: ({ name }) => name },
   ),
   nodes: fc.array(fc.tuple(fc.constantFrom('milan', 'turin'), fc.array(offer, { maxLength: 3 })), { maxLength: 3 }),
 });

@@ -3,7 +3,7 @@
  * for virtual nodes what their provider says. Pure.
  */
 import { createHash } from 'node:crypto';
-import { isMeasured, largestBy } from '#agent/model/storage-capacity.ts';
+import { isMeasured, isOurCapacity, largestBy } from '#agent/model/storage-capacity.ts';
 import type { CsiDriver, CsiStorageCapacity, StorageClass } from '#shared/domain/core-kinds.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import type { LabelSelector } from '#shared/domain/node-selector.ts';
@@ -24,9 +24,6 @@ export interface Facts {
   readonly capacities: readonly CsiStorageCapacity[];
   readonly virtualNodes: readonly VirtualNode[];
 }
-
-const isOurs = ({ metadata }: CsiStorageCapacity): boolean =>
-  metadata.namespace === storageNamespace && metadata.labels?.[driverLabel] === remoteVolumeDriver;
 
 const digits = 16;
 
@@ -65,11 +62,17 @@ function localCapacities(virtual: StorageClass, { classes, drivers, capacities }
   return [...largest.values()];
 }
 
+/** Providers write what they like; API servers take no negative capacity, and give back a huge one as another one. */
+function sizeOf({ maximumVolumeSize = unlimited }: StorageType): Nanos {
+  const [said = 0n, most = 0n] = [maximumVolumeSize, unlimited].map(tryParseQuantity);
+  return said < 0n ? 0n : said > most ? most : said;
+}
+
 /** Of the class that a claim gets which names none; where it would have to name one, of the one with the most room. Undefined: none is offered. */
 function largestAt(offered: readonly StorageType[]): Nanos | undefined {
   const preset = offered.find((one) => one.default);
   return (preset ? [preset] : offered)
-    .map(({ maximumVolumeSize }) => tryParseQuantity(maximumVolumeSize ?? unlimited) ?? 0n)
+    .map(sizeOf)
     .reduce<Nanos | undefined>((most, one) => (most === undefined || one > most ? one : most), undefined);
 }
 
@@ -103,7 +106,7 @@ const amount = (text: string | undefined): Nanos | undefined =>
 
 export function decide(facts: Facts): Action[] {
   const wanted = new Map(wantedCapacities(facts).map((object) => [object.metadata.name, object]));
-  const ours = facts.capacities.filter(isOurs);
+  const ours = facts.capacities.filter(isOurCapacity);
   const there = new Set(ours.map(({ metadata }) => metadata.name));
   return [
     ...ours.flatMap((object): Action[] => {

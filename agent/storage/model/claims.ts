@@ -8,15 +8,13 @@ import {
   type StorageClass,
 } from '#shared/domain/core-kinds.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
-import { homeClaimOf, isVirtualProvisioner, storageNamespace } from '#shared/domain/storage-keys.ts';
+import { homeClaimOf, isVirtualProvisioner, storageAnnotation, storageNamespace } from '#shared/domain/storage-keys.ts';
 import { isOurVolume } from '#shared/domain/volumes.ts';
 
 /** By the scheduler, when the class waits for a first consumer: the node for whose pods the volume is to be made. */
 export const selectedNode = 'volume.kubernetes.io/selected-node';
 /** By kube-controller-manager: which provisioner a claim waits for. */
 const provisionerKeys = ['volume.kubernetes.io/storage-provisioner', 'volume.beta.kubernetes.io/storage-provisioner'];
-/** On a real claim: no volume of this cluster stands for it yet, so nothing was ever written to it. The value says which cluster of this name: UID of its kube-system. */
-export const unpublished = 'isthmus.dev/unpublished';
 
 type Annotated = Pick<PersistentVolumeClaim, 'metadata'>;
 
@@ -27,7 +25,8 @@ export const provisionerOf = ({ metadata }: Annotated): string | undefined =>
   provisionerKeys.map((key) => metadata.annotations?.[key]).find((value) => value !== undefined);
 export const awaitsUs = (claim: Annotated): boolean => isVirtualProvisioner(provisionerOf(claim));
 
-export const isUnpublished = ({ metadata }: Annotated): boolean => metadata.annotations?.[unpublished] !== undefined;
+export const isUnpublished = ({ metadata }: Annotated): boolean =>
+  metadata.annotations?.[storageAnnotation.unpublished] !== undefined;
 
 export const isDefaultClass = ({ metadata }: StorageClass): boolean =>
   metadata.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true';

@@ -140,7 +140,7 @@ test('a peering is never decided by two at a time: functions that run at once, o
     }),
     { numRuns: 25 },
   );
-});
+}, 240_000);
 
 describe('while functions fail for one tenant', () => {
   const failingFor = (tenant: string, store: Store): Store => ({

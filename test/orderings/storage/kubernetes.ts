@@ -56,6 +56,8 @@ export class Kubernetes {
   readonly mounts = new Map<string, Mount>();
   /** No claim gets a disk: they are all full. */
   isFull = false;
+  /** The PersistentVolume controller writes the volume, its status and the claim in rounds of their own. */
+  bindsSlowly = false;
   readonly #random: Random;
 
   /** `guests`: of which consumer the namespace `remoteNamespace` is. */
@@ -173,6 +175,14 @@ export class Kubernetes {
 
   #bind(claim: Claim, volume: PersistentVolume): void {
     const { name, namespace, uid } = claim.metadata;
+    if (this.bindsSlowly && volume.spec?.claimRef?.uid !== uid) {
+      this.setSpec(volume, { claimRef: { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name, uid } });
+      return;
+    }
+    if (this.bindsSlowly && volume.status?.phase !== 'Bound') {
+      this.setStatus(volume, { phase: 'Bound' });
+      return;
+    }
     this.#write(volume, (spec, status) => {
       spec.claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name, uid };
       status.phase = 'Bound';

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import type { runHistory } from './histories.ts';
-import type { Mutation } from './mutations.ts';
+import type { Edit, Mutation } from './mutations.ts';
 import type { runScript } from './scripted.ts';
 
 export interface Mutant {
@@ -14,7 +14,7 @@ export interface Mutant {
 }
 
 /** The whole file with the mistake in it. */
-export function mutated({ file, find, put }: Mutation): string {
+export function mutated({ file, find, put }: Edit): string {
   const source = readFileSync(path.join(repositoryRoot, file), 'utf8');
   if (source.split(find).length !== 2) throw new Error(`${file} does not have this once: ${find}`);
   return source.replace(find, () => put);
@@ -25,6 +25,7 @@ export async function loadMutant(mutation: Mutation, name: string): Promise<Muta
   mkdirSync(dir, { recursive: true });
   const outfile = path.join(dir, `${name}.mjs`);
   const resolveDir = path.join(repositoryRoot, 'test', 'orderings', 'storage');
+  const edits = [mutation, ...(mutation.also ? [mutation.also] : [])];
   const contents = "export { runHistory } from './histories.ts'; export { runScript } from './scripted.ts';";
   await build({
     stdin: { contents, resolveDir, loader: 'ts' },
@@ -38,11 +39,10 @@ export async function loadMutant(mutation: Mutation, name: string): Promise<Muta
       {
         name: 'mutation',
         setup: ({ onLoad }) =>
-          onLoad({ filter: /\.ts$/ }, ({ path: file }) =>
-            file === path.join(repositoryRoot, mutation.file)
-              ? { contents: mutated(mutation), loader: 'ts' }
-              : undefined,
-          ),
+          onLoad({ filter: /\.ts$/ }, ({ path: file }) => {
+            const edit = edits.find((one) => file === path.join(repositoryRoot, one.file));
+            return edit && { contents: mutated(edit), loader: 'ts' };
+          }),
       },
     ],
   });

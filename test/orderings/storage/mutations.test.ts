@@ -44,7 +44,7 @@ async function firstFault({ runHistory, runScript }: Mutant, foundBy?: string): 
 }
 
 test.each(numbered)('the code that is without $without differs from the product in one place', (mutation) => {
-  expect(mutated(mutation)).toContain(mutation.put);
+  for (const edit of [mutation, ...(mutation.also ? [mutation.also] : [])]) expect(mutated(edit)).toContain(edit.put);
 });
 
 test('what finds a mistake is there', () => {

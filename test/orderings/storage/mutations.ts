@@ -1,9 +1,15 @@
-/** Planted mistakes, each of which takes one safeguard of moves and volumes away. `find` stands once in the file. */
-export interface Mutation {
-  readonly without: string;
+/** `find` stands once in the file. */
+export interface Edit {
   readonly file: string;
   readonly find: string;
   readonly put: string;
+}
+
+/** Planted mistakes, each of which takes one safeguard of moves and volumes away. */
+export interface Mutation extends Edit {
+  readonly without: string;
+  /** Where a second safeguard would do instead: it goes, too. */
+  readonly also?: Edit;
   /** Only some histories find it, or a script that waits long. */
   readonly isSubtle?: true;
   /** `what` of the disturbed move that finds it, and is tried first. */
@@ -194,10 +200,16 @@ export const mutations: readonly Mutation[] = [
     put: 'if (finalizers?.includes(guestVolume.finalizer)) return ending(observed);',
   },
   {
-    without: 'the question to the provider whose watch shows the real claim as that of another claim',
+    without:
+      'the question to the provider whose watch shows the real claim as that of another claim, and the second look',
     file: remoteClaims,
     find: 'return home && claimUids.includes(home.uid) ? known : this',
     put: 'return home ? known : this',
+    also: {
+      file: 'agent/storage/volumes/controller.ts',
+      find: 'if (actions.some(isFinal)) {',
+      put: 'if (actions.length < 0) {',
+    },
     foundBy: 'an undo without a copy, when the watch at the provider has not shown the switch yet',
   },
   {

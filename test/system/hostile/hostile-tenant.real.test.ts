@@ -76,7 +76,7 @@ async function whole(): Promise<string> {
   return JSON.stringify(answers.map(({ body }) => body)).replace(/"(lastSeen|lastUsed)[^"]*":"[^"]*"/g, '');
 }
 
-/** Of an object that another tenant has, and of one that nobody has. */
+/** Of an object that another tenant has, and of one that does not exist. */
 function paths({ path: template, parameters }: Operation): readonly [string, string] | undefined {
   const named = parameters.filter(({ in: where }) => where === 'path').map(({ name }) => name);
   if (!named.some((name) => known[name] !== undefined)) return undefined;

@@ -73,7 +73,7 @@ export function decide(observed: Observed): Decision {
 const isMade = (slice: EndpointSlice): boolean =>
   slice.metadata.labels?.[label.managedBy] === managedByShadowSlice && ownerUid(slice) !== undefined;
 
-/** '' is a slice of ours without an owner: a deletion that asks for dependents to stay leaves it behind, and nobody would keep its addresses true. */
+/** '' is a slice of ours without an owner: a deletion that asks for dependents to stay leaves it behind, and no controller would keep its addresses true. */
 function ownerUid({ metadata }: EndpointSlice): string | undefined {
   const controller = metadata.ownerReferences?.find((owner) => owner.controller);
   if (controller) return controller.kind === shadowEndpointSlices.kind ? controller.uid : undefined;

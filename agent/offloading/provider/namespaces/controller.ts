@@ -8,7 +8,15 @@ import { type ControllerDeps, createController, watch } from '#kube/run/controll
 import { KeyedMutex } from '#shared/async/keyed-mutex.ts';
 import { agentRole } from '#shared/domain/agent-roles.ts';
 import { namespaces, roleBindings } from '#shared/domain/core-kinds.ts';
-import { keyOf, type Namespace, type RoleBinding, refOf, refOfKey, type Secret } from '#shared/domain/kube-object.ts';
+import {
+  keyOf,
+  type Namespace,
+  namespaceOfKey,
+  type RoleBinding,
+  refOf,
+  refOfKey,
+  type Secret,
+} from '#shared/domain/kube-object.ts';
 import { annotation, fieldManager, finalizer, isthmusLabel, label, systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
@@ -81,6 +89,8 @@ export function createNamespaceMapController(deps: NamespaceMapDeps): Controller
   return createController(
     {
       name: 'namespace-map',
+      // A consumer may have many maps in its tenant namespace.
+      ownerOf: namespaceOfKey,
       watches: [
         watch(caches.maps, (map) => (isReplicaOfConsumer(map) ? [keyOf(map)] : [])),
         watch(caches.namespaces, keysOfNamespace),

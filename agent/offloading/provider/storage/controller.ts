@@ -5,8 +5,13 @@
 import { termsFor } from '#agent/peering/slices/grant.ts';
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
-import { deleteObject, dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
-import { type PersistentVolume, persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-kinds.ts';
+import { dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  persistentVolumeClaims,
+  persistentVolumes,
+} from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, type Outcome, settled } from '#shared/domain/outcome.ts';
@@ -14,7 +19,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { type RetainedVolume, retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
 import { guestClaimCache, keptVolumeCache } from './caches.ts';
-import { decideClaim, decideRecord, recordOf } from './decide.ts';
+import { decideClaim, decideRecord, isOfEarlierEnd, type RecordFacts, recordOf } from './decide.ts';
 
 export interface RetentionDeps extends ControllerDeps {
   readonly cluster: Cluster;
@@ -41,6 +46,14 @@ export function createGuestClaimController({ cluster, ...deps }: RetentionDeps):
   };
   const patch = (volume: PersistentVolume, body: unknown, signal: AbortSignal) =>
     api.mergePatch(persistentVolumes, refOf(volume), body, {}, signal);
+  /** Also of one that is there, so that a removal that was decided by an earlier look finds another version. */
+  async function writeRecord(volume: PersistentVolume, signal: AbortSignal): Promise<void> {
+    const wanted = recordOf(volume);
+    const before = await api.get(retainedVolumes, refOf(volume), signal);
+    if (before === undefined) await api.create(retainedVolumes, wanted, {}, signal);
+    else if (isOfEarlierEnd(before, volume))
+      await api.update(retainedVolumes, { ...before, spec: wanted.spec }, {}, signal);
+  }
 
   return createController(
     {
@@ -59,10 +72,10 @@ export function createGuestClaimController({ cluster, ...deps }: RetentionDeps):
           let now = volume;
           if (decision.first !== undefined && volume !== undefined) now = await patch(volume, decision.first, signal);
           if (decision.do === 'mark') return settled;
+          if (decision.do === 'release' && decision.dataGoes && volume !== undefined)
+            await api.delete(retainedVolumes, refOf(volume), {}, signal);
           if (decision.do === 'keep' && now !== undefined) {
-            await api.create(retainedVolumes, recordOf(now), {}, signal).catch((error: unknown) => {
-              if (codeOf(error) !== 'kube_already_exists') throw error;
-            });
+            await writeRecord(now, signal);
             const message = `its data stays as RetainedVolume ${now.metadata.name}: no order to delete it came with the deletion`;
             events.emit(claim, 'Normal', 'DataRetained', message);
           }
@@ -77,6 +90,11 @@ export function createGuestClaimController({ cluster, ...deps }: RetentionDeps):
   );
 }
 
+function holderOf(claim: PersistentVolumeClaim | undefined, uid: string | undefined): RecordFacts['holder'] {
+  if (claim === undefined || claim.metadata.uid !== uid) return 'none';
+  return claim.metadata.labels?.[guestVolume.label] === undefined ? 'other' : 'guest';
+}
+
 export function createRetainedVolumeController({ cluster, ...deps }: RetentionDeps): Controller {
   const { api, caches } = cluster;
   const volumes = keptVolumeCache(caches);
@@ -87,22 +105,29 @@ export function createRetainedVolumeController({ cluster, ...deps }: RetentionDe
       name: 'retained-volume',
       watches: [watch(volumes, key), watch(records, key)],
       async reconcile(name, signal) {
-        const [volume, record] = await Promise.all([
-          api.get(persistentVolumes, { name }, signal),
-          api.get(retainedVolumes, { name }, signal),
-        ]);
+        // In this order: a volume that is kept again after it was read has written its record since, and a removal finds another version.
+        const record = await api.get(retainedVolumes, { name }, signal);
+        const volume = await api.get(persistentVolumes, { name }, signal);
         const { namespace, name: bound, uid } = volume?.spec?.claimRef ?? {};
         const claim =
           uid && bound
             ? await api.get(persistentVolumeClaims, { ...(namespace && { namespace }), name: bound }, signal)
             : undefined;
-        const guestHasIt = claim?.metadata.uid === uid && claim?.metadata.labels?.[guestVolume.label] !== undefined;
-        const decision = decideRecord({ record, volume, guestHasIt, nowMs: deps.clock.now() });
+        const decision = decideRecord({ record, volume, holder: holderOf(claim, uid), nowMs: deps.clock.now() });
         try {
           if (decision.create) await api.create(retainedVolumes, decision.create, {}, signal);
+          if (decision.replace && record)
+            await api.update(retainedVolumes, { ...record, spec: decision.replace }, {}, signal);
           if (decision.volume && volume) await api.mergePatch(persistentVolumes, { name }, decision.volume, {}, signal);
           if (decision.status && record) await writeStatus(api, retainedVolumes, record, decision.status, signal);
-          if (decision.remove && record) await deleteObject(api, retainedVolumes, record, signal);
+          if (decision.remove && record) {
+            const { uid, resourceVersion } = record.metadata;
+            const asRead = {
+              ...(uid !== undefined && { uid }),
+              ...(resourceVersion !== undefined && { resourceVersion }),
+            };
+            await api.delete(retainedVolumes, { name }, asRead, signal);
+          }
         } catch (error) {
           return unlessStale(error);
         }

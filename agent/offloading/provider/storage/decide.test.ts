@@ -68,7 +68,7 @@ describe('a claim that ends', () => {
 
   test('takes its data along only by the order of a consumer that does not retain it, and where the class deletes', () => {
     const ordered = { 'isthmus.dev/data': 'delete' };
-    expect(end(claim(ordered))).toEqual({ do: 'release' });
+    expect(end(claim(ordered))).toEqual({ do: 'release', dataGoes: true });
     expect(end(claim({ ...ordered, 'isthmus.dev/reclaim-policy': 'Retain' })).do).toBe('keep');
     expect(end(claim(ordered), volume({ persistentVolumeReclaimPolicy: 'Retain' })).do).toBe('keep');
     expect(end(claim({ 'isthmus.dev/data': 'yes' })).do).toBe('keep');
@@ -100,8 +100,7 @@ describe('a kept volume', () => {
     const made = recordOf(keptVolume());
     return { ...made, spec: { ...made.spec, ...spec } };
   };
-  const look = (of: object) =>
-    decideRecord({ record: record(), volume: keptVolume(), guestHasIt: false, nowMs, ...of });
+  const look = (of: object) => decideRecord({ record: record(), volume: keptVolume(), holder: 'none', nowMs, ...of });
 
   test('has a record, which comes back when it is deleted', () => {
     expect(look({ record: undefined })).toEqual({ create: record() });
@@ -135,7 +134,7 @@ describe('a kept volume', () => {
     const bound = patched(keptVolume({ claimRef: { namespace: 'rescue', name: 'data', uid: 'new' } }), {
       status: { phase: 'Bound' },
     });
-    expect(look({ record: adopting, volume: bound })).toMatchObject({
+    expect(look({ record: adopting, volume: bound, holder: 'other' })).toMatchObject({
       volume: {
         spec: { persistentVolumeReclaimPolicy: 'Retain' },
         metadata: { labels: { 'isthmus.dev/kept-for': null } },

@@ -2,7 +2,7 @@
 import { timestamp } from '#kube/writes/conditions.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 import { guestVolume, keptAnnotation } from '#shared/domain/guest-volume-keys.ts';
-import { homeClaimOf, storageAnnotation, storageData } from '#shared/domain/storage-keys.ts';
+import { type HomeClaim, homeClaimOf, storageAnnotation, storageData } from '#shared/domain/storage-keys.ts';
 import type { RetainedVolume, RetainedVolumeStatus } from '#shared/schema/isthmus/retained-volume.ts';
 
 /** A merge patch of the PersistentVolume; it is conditional on the version that was read. */
@@ -11,9 +11,9 @@ type VolumePatch = Readonly<Record<string, unknown>>;
 export type ClaimDecision =
   /** Nothing is lost when it goes, or it stays. */
   | { readonly do: 'nothing' }
-  /** Its finalizer may go. `first`: a write to its volume that has to come before. */
-  | { readonly do: 'release'; readonly first?: VolumePatch }
-  /** As `release`, and its RetainedVolume is written in between. */
+  /** Its finalizer may go. `first`: a write to its volume that has to come before. `dataGoes`: with its volume, of which no record may be left. */
+  | { readonly do: 'release'; readonly first?: VolumePatch; readonly dataGoes?: true }
+  /** As `release`, and its RetainedVolume is written in between, unless there is one. */
   | { readonly do: 'keep'; readonly first?: VolumePatch }
   /** It lives, and its volume needs this. */
   | { readonly do: 'mark'; readonly first: VolumePatch };
@@ -27,6 +27,12 @@ const conditional = ({ metadata }: PersistentVolume, patch: { metadata?: object;
 });
 
 const isKept = ({ metadata }: PersistentVolume): boolean => metadata.labels?.[guestVolume.keptFor] !== undefined;
+
+/** The claim after whose end it is kept; undefined: the marks do not say. */
+function keptClaimOf({ metadata }: PersistentVolume): HomeClaim | undefined {
+  const text = metadata.annotations?.[keptAnnotation.remoteClaim];
+  return text === undefined ? undefined : JSON.parse(text);
+}
 
 /** Takes the marks of a kept volume off, and gives it `policy`. */
 const unkept = (volume: PersistentVolume, policy: string): VolumePatch =>
@@ -52,18 +58,26 @@ export function decideClaim({ claim, consumer, volume, keepMs, nowMs }: ClaimFac
   const { metadata } = claim;
   const { annotations = {} } = metadata;
   const isOurs = volume !== undefined && volume.spec?.claimRef?.uid === metadata.uid;
+  const isUnpublished = annotations[storageAnnotation.unpublished] !== undefined;
   const wantsRetain = annotations[storageAnnotation.reclaimPolicy] === 'Retain';
   if (metadata.deletionTimestamp === undefined) {
-    // A volume that was kept and has a claim again is no longer kept.
-    if (isOurs && isKept(volume)) return { do: 'mark', first: unkept(volume, policyOf(volume)) };
+    // A volume that was kept and has a claim again is no longer kept. One that nothing of the consumer stands for yet may still be discarded unused.
+    if (isOurs && isKept(volume) && !isUnpublished) return { do: 'mark', first: unkept(volume, policyOf(volume)) };
     return { do: 'nothing' };
   }
   if (!metadata.finalizers?.includes(guestVolume.finalizer)) return { do: 'nothing' };
   if (!isOurs) return { do: 'release' };
+  const earlier = isKept(volume) ? keptClaimOf(volume) : undefined;
+  // It was never used: the data is that of the earlier claim, and an order to adopt it holds for the next one.
+  if (earlier !== undefined && earlier.uid !== metadata.uid && isUnpublished) {
+    const spec = { persistentVolumeReclaimPolicy: 'Retain', claimRef: { uid: earlier.uid } };
+    return { do: 'keep', first: conditional(volume, { spec }) };
+  }
   const mayGo =
     annotations[storageAnnotation.data] === storageData.delete && !wantsRetain && policyOf(volume) === 'Delete';
-  if (mayGo) return isKept(volume) ? { do: 'release', first: unkept(volume, 'Delete') } : { do: 'release' };
-  if (isKept(volume) && volume.spec?.persistentVolumeReclaimPolicy === 'Retain') return { do: 'keep' };
+  if (mayGo) return { do: 'release', dataGoes: true, ...(isKept(volume) && { first: unkept(volume, 'Delete') }) };
+  // Marks of an earlier end give way to those of this one: what was ordered then is over.
+  if (earlier?.uid === metadata.uid && volume.spec?.persistentVolumeReclaimPolicy === 'Retain') return { do: 'keep' };
   const home = homeClaimOf(annotations);
   const { namespace = '', name, uid = '' } = metadata;
   return {
@@ -86,10 +100,10 @@ export function decideClaim({ claim, consumer, volume, keepMs, nowMs }: ClaimFac
 }
 
 /** The record of a kept volume. */
-export function recordOf({ metadata, spec }: PersistentVolume): RetainedVolume {
+export function recordOf(volume: PersistentVolume): RetainedVolume {
+  const { metadata, spec } = volume;
   const { annotations = {}, labels = {} } = metadata;
   const home = annotations[keptAnnotation.claim];
-  const bound = annotations[keptAnnotation.remoteClaim];
   const { namespace = '', name = '', uid = '' } = spec?.claimRef ?? {};
   return {
     apiVersion: 'isthmus.dev/v1alpha1',
@@ -98,7 +112,7 @@ export function recordOf({ metadata, spec }: PersistentVolume): RetainedVolume {
     spec: {
       consumer: labels[guestVolume.keptFor] ?? '',
       ...(home !== undefined && { claim: JSON.parse(home) }),
-      remoteClaim: bound === undefined ? { namespace, name, uid } : JSON.parse(bound),
+      remoteClaim: keptClaimOf(volume) ?? { namespace, name, uid },
       size: String(spec?.capacity?.storage ?? '0'),
       ...(spec?.storageClassName && { storageClassName: spec.storageClassName }),
       volumeMode: spec?.volumeMode === 'Block' ? 'Block' : 'Filesystem',
@@ -109,8 +123,14 @@ export function recordOf({ metadata, spec }: PersistentVolume): RetainedVolume {
   };
 }
 
+/** Of the same volume, which has had another claim since. */
+export const isOfEarlierEnd = ({ spec }: RetainedVolume, volume: PersistentVolume): boolean =>
+  spec.remoteClaim.uid !== recordOf(volume).spec.remoteClaim.uid;
+
 export interface RecordDecision {
   readonly create?: RetainedVolume;
+  /** The record is of an earlier end: this one takes its place in one write, and orders that were given to that one are over. */
+  readonly replace?: RetainedVolume['spec'];
   /** The record is of no volume any more. */
   readonly remove?: true;
   /** Merge patch of the PersistentVolume. */
@@ -123,12 +143,13 @@ export interface RecordFacts {
   readonly record: RetainedVolume | undefined;
   /** As the API server has it now. */
   readonly volume: PersistentVolume | undefined;
-  /** A claim of a guest has it: the controller of those takes the marks off. */
-  readonly guestHasIt: boolean;
+  /** What the claim is that the volume names by UID. Of one of a guest, the controller of those takes the marks off. */
+  readonly holder: 'none' | 'guest' | 'other';
   readonly nowMs: number;
 }
 
-export function decideRecord({ record, volume, guestHasIt, nowMs }: RecordFacts): RecordDecision {
+/** An order to adopt is carried out once: with the end of the claim that got the volume, that volume has other marks, and the record has to follow them. */
+export function decideRecord({ record, volume, holder, nowMs }: RecordFacts): RecordDecision {
   if (volume === undefined) {
     if (record === undefined) return {};
     if (record.spec.discard) return { remove: true };
@@ -137,8 +158,10 @@ export function decideRecord({ record, volume, guestHasIt, nowMs }: RecordFacts)
     return { status: { phase: 'Lost', message } };
   }
   if (!isKept(volume)) return record === undefined ? {} : { remove: true };
-  if (record === undefined) return { create: recordOf(volume) };
-  const { discard, adopt, expiresAt, remoteClaim } = record.spec;
+  const kept = recordOf(volume);
+  if (record === undefined) return { create: kept };
+  const { discard, adopt, remoteClaim } = record.spec;
+  if (isOfEarlierEnd(record, volume)) return { replace: kept.spec };
   const { claimRef, persistentVolumeReclaimPolicy } = volume.spec ?? {};
   const isBound = volume.status?.phase === 'Bound';
   if (discard && !isBound) {
@@ -153,26 +176,60 @@ export function decideRecord({ record, volume, guestHasIt, nowMs }: RecordFacts)
       status: { phase: 'Discarding', message: 'its provisioner deletes the data' },
     };
   }
-  if (adopt !== undefined) {
-    const isReserved = claimRef?.namespace === adopt.namespace && claimRef.name === adopt.claim;
-    // Bound to the claim that was wanted: kept no more. It keeps the policy Retain where nothing guards the claim.
-    if (isBound && isReserved && claimRef.uid !== remoteClaim.uid)
-      return guestHasIt ? {} : { volume: unkept(volume, 'Retain') };
-    const isFree = isReserved && claimRef.uid === undefined;
-    const reserved = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: adopt.namespace, name: adopt.claim };
-    return {
-      ...(!isFree &&
-        !isBound && {
-          volume: conditional(volume, { spec: { claimRef: { ...reserved, uid: null, resourceVersion: null } } }),
+  const isTaken = claimRef?.uid !== undefined && claimRef.uid !== remoteClaim.uid;
+  if (isTaken && holder !== 'guest') {
+    const { namespace, name, uid } = claimRef;
+    // That claim had it and is gone as well, so it is the one after whose end the volume is kept.
+    if (holder === 'none')
+      return {
+        volume: conditional(volume, {
+          metadata: { annotations: { [keptAnnotation.remoteClaim]: JSON.stringify({ namespace, name, uid }) } },
         }),
-      status: {
-        phase: 'Adopting',
-        message: `reserved for claim ${adopt.namespace}/${adopt.claim}, which gets it once it exists`,
-      },
-    };
+      };
+    // Bound to a claim that nothing guards: kept no more, and its policy stays Retain.
+    if (isBound) return { volume: unkept(volume, 'Retain') };
   }
+  return adopt === undefined ? keeping(volume, record.spec, nowMs) : adopting(volume, adopt, isTaken);
+}
+
+const claimKind = { apiVersion: 'v1', kind: 'PersistentVolumeClaim' };
+
+/** `isTaken`: a claim is being bound to it. */
+function adopting(
+  volume: PersistentVolume,
+  { namespace, claim }: NonNullable<RetainedVolume['spec']['adopt']>,
+  isTaken: boolean,
+): RecordDecision {
+  const { claimRef } = volume.spec ?? {};
+  const isFree = claimRef?.namespace === namespace && claimRef.name === claim && claimRef.uid === undefined;
+  const mayReserve = !isFree && !isTaken && volume.status?.phase !== 'Bound';
+  return {
+    ...(mayReserve && {
+      volume: conditional(volume, {
+        spec: { claimRef: { ...claimKind, namespace, name: claim, uid: null, resourceVersion: null } },
+      }),
+    }),
+    status: { phase: 'Adopting', message: `reserved for claim ${namespace}/${claim}, which gets it once it exists` },
+  };
+}
+
+/** Without an order. */
+function keeping(
+  volume: PersistentVolume,
+  { expiresAt, remoteClaim }: RetainedVolume['spec'],
+  nowMs: number,
+): RecordDecision {
   const leftMs = Date.parse(expiresAt) - nowMs;
-  return leftMs > 0
-    ? { status: { phase: 'Kept' }, lookAgainMs: Math.min(leftMs, 86_400_000) }
-    : { status: { phase: 'Expired', message: `promised until ${expiresAt}; \`isthmus volume discard\` deletes it` } };
+  // Without the UID of a claim that is gone, the next claim of that name would get it: an order was taken back.
+  const isReserved = volume.spec?.claimRef?.uid === undefined;
+  return {
+    ...(isReserved && {
+      volume: conditional(volume, { spec: { claimRef: { ...claimKind, ...remoteClaim, resourceVersion: null } } }),
+    }),
+    ...(leftMs > 0
+      ? { status: { phase: 'Kept' }, lookAgainMs: Math.min(leftMs, 86_400_000) }
+      : {
+          status: { phase: 'Expired', message: `promised until ${expiresAt}; \`isthmus volume discard\` deletes it` },
+        }),
+  };
 }

@@ -3,8 +3,9 @@ import type { KubeApi } from '#kube/model/types.ts';
 import { persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
 
-/** Asks the API server. Fails when a claim changes meanwhile: then the namespace stays for now. */
+/** Asks the API server. Fails when a claim changes meanwhile, so that the namespace stays for now; one that is gone needs no guard. */
 export async function guardClaims(
   api: KubeApi,
   namespace: string,
@@ -23,6 +24,10 @@ export async function guardClaims(
       labels: { [guestVolume.label]: consumer },
       finalizers: [...others, guestVolume.finalizer],
     };
-    await api.mergePatch(persistentVolumeClaims, refOf(claim), { metadata }, { answer: 'metadata' }, signal);
+    try {
+      await api.mergePatch(persistentVolumeClaims, refOf(claim), { metadata }, { answer: 'metadata' }, signal);
+    } catch (error) {
+      if (codeOf(error) !== 'kube_not_found') throw error;
+    }
   }
 }
