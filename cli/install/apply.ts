@@ -1,6 +1,7 @@
 /** Applies the manifests, waits for what the next ones need, and watches the agent come up. */
 import type { KubeClient } from '#cli/cluster/open.ts';
 import { poll } from '#cli/cluster/poll.ts';
+import { orLater } from '#cli/cluster/retry.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import type { Step } from '#cli/output/progress.ts';
 import {
@@ -153,11 +154,12 @@ const established = (io: CliIo, kube: KubeClient, name: string): Promise<true> =
   poll(
     io,
     30_000,
-    async () => {
-      const crd = await kube.get(customResourceDefinitions, { name });
-      const conditions = crd?.status?.conditions ?? [];
-      return conditions.some(({ type, status }) => type === 'Established' && status === 'True') ? true : undefined;
-    },
+    () =>
+      orLater(async () => {
+        const crd = await kube.get(customResourceDefinitions, { name });
+        const conditions = crd?.status?.conditions ?? [];
+        return conditions.some(({ type, status }) => type === 'Established' && status === 'True') ? true : undefined;
+      }),
     () => new AppError('deadline_exceeded', `the API server has not established the CRD ${name} within 30 s`),
   );
 
@@ -189,21 +191,27 @@ export async function waitForAgent(
   await poll(
     io,
     timeoutMs,
-    async () => {
-      const agent = await kube.get(deployments, { namespace: systemNamespace, name: agentName });
-      const { observedGeneration = 0, replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = agent?.status ?? {};
-      const wanted = agent?.spec?.replicas ?? 1;
-      const current = observedGeneration >= (agent?.metadata.generation ?? 0);
-      if (current && updatedReplicas === wanted && replicas === wanted && availableReplicas >= wanted) return true;
-      const running = await kube.list(pods, controllerSelector);
-      pull = watchPulls(running);
-      const trouble = running.map(troubleOf).find((text) => text !== undefined);
-      const count = `${availableReplicas} of ${wanted} available`;
-      news = `${count}${trouble ? `, ${trouble}` : ''}`;
-      // The kubelet alternates between two reasons, with an error in full, which has been printed once.
-      step.update(pull === undefined ? news : `${count}, waiting for image ${pull.image} on node ${pull.node}`);
-      return undefined;
-    },
+    () =>
+      orLater(async () => {
+        const agent = await kube.get(deployments, { namespace: systemNamespace, name: agentName });
+        const {
+          observedGeneration = 0,
+          replicas = 0,
+          updatedReplicas = 0,
+          availableReplicas = 0,
+        } = agent?.status ?? {};
+        const wanted = agent?.spec?.replicas ?? 1;
+        const current = observedGeneration >= (agent?.metadata.generation ?? 0);
+        if (current && updatedReplicas === wanted && replicas === wanted && availableReplicas >= wanted) return true;
+        const running = await kube.list(pods, controllerSelector);
+        pull = watchPulls(running);
+        const trouble = running.map(troubleOf).find((text) => text !== undefined);
+        const count = `${availableReplicas} of ${wanted} available`;
+        news = `${count}${trouble ? `, ${trouble}` : ''}`;
+        // The kubelet alternates between two reasons, with an error in full, which has been printed once.
+        step.update(pull === undefined ? news : `${count}, waiting for image ${pull.image} on node ${pull.node}`);
+        return undefined;
+      }),
     () =>
       new AppError('deadline_exceeded', `the agent is not ready: ${news}`, {
         detail: {
@@ -226,7 +234,8 @@ export async function waitForFabric(
 ): Promise<string | undefined> {
   const watchPulls = createPullWatch(note);
   const deadline = io.clock.now() + timeoutMs;
-  for (;;) {
+  let seen: string | undefined;
+  const look = async (): Promise<true | undefined> => {
     const fabric = await kube.get(daemonSets, { namespace: systemNamespace, name: fabricName });
     const {
       observedGeneration = 0,
@@ -235,13 +244,21 @@ export async function waitForFabric(
       updatedNumberScheduled = 0,
     } = fabric?.status ?? {};
     const isCurrent = observedGeneration >= (fabric?.metadata.generation ?? 0);
-    step.update(
-      desiredNumberScheduled === 0 ? 'beside the controllers' : `${numberReady} of ${desiredNumberScheduled} nodes`,
-    );
-    if (isCurrent && numberReady >= desiredNumberScheduled && updatedNumberScheduled >= desiredNumberScheduled) return;
+    seen = `${numberReady} of ${desiredNumberScheduled} nodes`;
+    step.update(desiredNumberScheduled === 0 ? 'beside the controllers' : seen);
+    if (isCurrent && numberReady >= desiredNumberScheduled && updatedNumberScheduled >= desiredNumberScheduled)
+      return true;
     watchPulls(await kube.list(pods, `app.kubernetes.io/name=${fabricName}`));
-    if (io.clock.now() >= deadline)
-      return `the node process runs on ${numberReady} of ${desiredNumberScheduled} nodes: kubectl -n ${systemNamespace} describe pods -l app.kubernetes.io/name=${fabricName}`;
+    return undefined;
+  };
+  for (;;) {
+    if (await orLater(look)) return;
+    if (io.clock.now() >= deadline) {
+      const found = seen
+        ? `the node process runs on ${seen}`
+        : 'the API server has not said where the node process runs';
+      return `${found}: kubectl -n ${systemNamespace} describe pods -l app.kubernetes.io/name=${fabricName}`;
+    }
     await io.clock.sleep(lookAgainMs, io.signal);
   }
 }
