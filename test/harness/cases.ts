@@ -24,6 +24,7 @@ export const filesWithCases = [
   'test/orderings/hostile-answers.test.ts',
   'test/orderings/hostile-bytes.test.ts',
   'test/orderings/hostile-reviews.test.ts',
+  'test/orderings/storage/adoptions.test.ts',
   'test/orderings/storage/histories.test.ts',
   'test/orderings/storage/mutations.test.ts',
   'test/system/console/pages.real.test.ts',

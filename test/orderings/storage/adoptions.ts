@@ -22,6 +22,8 @@ import { consumer, shop, shopThere } from './names.ts';
 const provider = 'milan';
 const rescue = 'rescue';
 const unpublished = 'isthmus.dev/unpublished';
+/** Of 300 ms: longer than the retention controller leaves a binding unwatched. */
+const quietTurns = 20;
 const claimNames = ['data-0', 'data-1'] as const;
 
 interface Order {
@@ -131,12 +133,14 @@ export class Provider {
     const { namespace, name } = record.spec.remoteClaim;
     const adopt = to ?? { namespace, claim: name };
     this.milan.setSpec(record, { adopt });
+    this.#order(record, adopt);
   }
   takeBack({ metadata }: RetainedVolume): void {
     const record = this.milan.store.now(retainedVolumes, refOf({ metadata } as KubeObject));
     if (record === undefined) return;
     const { adopt: _, ...spec } = record.spec;
     this.milan.store.replace({ ...record, spec } as KubeObject);
+    this.#order(record, undefined);
   }
   discard(record: RetainedVolume): void {
     if (record.spec.adopt === undefined) this.milan.setSpec(record, { discard: true });
@@ -166,14 +170,14 @@ export class Provider {
         .map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`)
         .join();
     let quiet = 0;
-    for (let before = versions(), i = 0; quiet < 8 && i < 400; i++) {
+    for (let before = versions(), i = 0; quiet < quietTurns && i < 400; i++) {
       this.agents.start();
       await this.turn(1, 200);
       const now = versions();
       quiet = now === before && this.milan.store.isQuiet ? quiet + 1 : 0;
       before = now;
     }
-    if (quiet < 8) this.faults.push('it does not come to rest');
+    if (quiet < quietTurns) this.faults.push('it does not come to rest');
   }
 
   // What must hold.
@@ -222,14 +226,18 @@ export class Provider {
     for (const disk of this.milan.disks.values()) this.#expectListed(disk);
   }
 
-  /** An order of a user is one that names the end that the volume had last. */
+  /** Of a user; what the agent writes into a record is none. */
+  #order({ metadata }: RetainedVolume, order: Order | undefined): void {
+    const disk = this.milan.volume(metadata.name)?.spec?.csi?.volumeHandle;
+    if (disk !== undefined) this.#expectedOf(disk).order = order;
+  }
+
   #onRecord(before: RetainedVolume, after: RetainedVolume | undefined): void {
     const volume = this.milan.volume(before.metadata.name);
     const disk = volume?.spec?.csi?.volumeHandle;
     if (disk === undefined || after === undefined || before === after) return;
     const expected = this.#expectedOf(disk);
-    const { adopt, discard } = after.spec;
-    if (JSON.stringify(before.spec.adopt) !== JSON.stringify(adopt)) expected.order = adopt;
+    const { discard } = after.spec;
     if (discard && before.spec.discard === undefined) expected.mayGo = true;
   }
 
@@ -284,9 +292,19 @@ export class Provider {
         this.faults.push(`record ${metadata.name} says ${JSON.stringify(spec.adopt)}, not ${JSON.stringify(order)}`);
     }
     for (const { metadata, spec } of this.milan.store.all(persistentVolumes)) {
-      const { order, isRescued } = this.#expectedOf(spec?.csi?.volumeHandle ?? '');
-      if (spec?.claimRef?.uid === undefined && order === undefined && !isRescued)
+      const { order, isRescued, mayGo } = this.#expectedOf(spec?.csi?.volumeHandle ?? '');
+      const isReserved = spec?.claimRef?.uid === undefined;
+      if (isReserved && order === undefined && !isRescued)
         this.faults.push(`volume ${metadata.name} is reserved without an order`);
+      const isFor = `${order?.namespace}/${order?.claim}`;
+      const isHeld = this.holderOf({ metadata, spec } as PersistentVolume) !== undefined;
+      if (
+        order !== undefined &&
+        !mayGo &&
+        !isHeld &&
+        (!isReserved || atRest(spec.claimRef as Order & { name: string }) !== isFor)
+      )
+        this.faults.push(`volume ${metadata.name} is not reserved for claim ${isFor}, which is to get it`);
     }
   }
 }

@@ -81,6 +81,16 @@ describe('a claim that ends', () => {
     expect(end(claim(), volume({ claimRef: { uid: 'another' } }))).toEqual({ do: 'release' });
   });
 
+  test('leaves a volume to the next claim, also against the order to delete, when its binding was never finished', () => {
+    const unfinished = { ...claim({ 'isthmus.dev/data': 'delete' }), spec: {} } as PersistentVolumeClaim;
+    const tied = patched(keptVolume(), { spec: { claimRef: { uid: 'later' } } });
+    const later = { ...unfinished, metadata: { ...unfinished.metadata, uid: 'later' } };
+    expect(end(later, tied)).toMatchObject({
+      do: 'keep',
+      first: { spec: { persistentVolumeReclaimPolicy: 'Retain', claimRef: { uid: 'uid' } } },
+    });
+  });
+
   test('is continued where a process died: the volume is not written twice', () => {
     expect(end(claim(), keptVolume())).toEqual({ do: 'keep' });
   });
@@ -139,6 +149,20 @@ describe('a kept volume', () => {
         spec: { persistentVolumeReclaimPolicy: 'Retain' },
         metadata: { labels: { 'isthmus.dev/kept-for': null } },
       },
+    });
+  });
+
+  test('is looked at again while a claim is being bound to it, whose end may write nothing to it', () => {
+    const tied = patched(keptVolume({ claimRef: { namespace: 'rescue', name: 'data', uid: 'new' } }), {
+      status: { phase: 'Released' },
+    });
+    const adopting = record({ adopt: { namespace: 'rescue', claim: 'data' } });
+    expect(look({ record: adopting, volume: tied, holder: 'other' })).toMatchObject({
+      status: { phase: 'Adopting' },
+      lookAgainMs: 5_000,
+    });
+    expect(look({ record: adopting, volume: tied, holder: 'none' })).toMatchObject({
+      volume: { metadata: { annotations: { 'isthmus.dev/kept-claim': expect.stringContaining('"uid":"new"') } } },
     });
   });
 
