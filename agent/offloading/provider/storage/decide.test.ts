@@ -166,6 +166,57 @@ describe('a kept volume', () => {
     });
   });
 
+  test('is written only as it was read', () => {
+    const asRead = { uid: 'pv-uid', resourceVersion: '7' };
+    const adopting = record({ adopt: { namespace: 'rescue', claim: 'data' } });
+    const tied = keptVolume({ claimRef: { namespace: 'rescue', name: 'data', uid: 'new' } });
+    for (const written of [
+      look({ record: adopting }).volume,
+      look({ record: record({ discard: true }) }).volume,
+      look({ volume: tied }).volume,
+      look({ volume: patched(tied, { status: { phase: 'Bound' } }), holder: 'other' }).volume,
+      look({ volume: patched(keptVolume(), { spec: { claimRef: { uid: null } } }) }).volume,
+      (end(claim()) as { first: unknown }).first,
+      (end(claim({ 'isthmus.dev/data': 'delete' }), keptVolume()) as { first: unknown }).first,
+    ])
+      expect(written).toMatchObject({ metadata: asRead });
+  });
+
+  test('is reserved for no other claim, and not discarded, while one has it or is being bound', () => {
+    const bound = patched(keptVolume({ claimRef: { namespace: 'shop-rome', name: 'data', uid: 'new' } }), {
+      status: { phase: 'Bound' },
+    });
+    const adopting = record({ adopt: { namespace: 'rescue', claim: 'data' } });
+    expect(look({ record: adopting, volume: bound, holder: 'guest' }).volume).toBeUndefined();
+    const discarding = record({ discard: true });
+    expect(look({ record: discarding, volume: bound, holder: 'guest' }).volume).toBeUndefined();
+    // The claim that had it still has it: nothing of it has been told to go yet.
+    const before = patched(keptVolume(), { status: { phase: 'Bound' } });
+    expect(look({ record: adopting, volume: before, holder: 'guest' }).volume).toBeUndefined();
+    expect(look({ record: discarding, volume: before, holder: 'guest' }).volume).toBeUndefined();
+    const tied = keptVolume({ claimRef: { namespace: 'shop-rome', name: 'data', uid: 'new' } });
+    for (const holder of ['guest', 'other'] as const)
+      expect(look({ record: adopting, volume: tied, holder }).volume).toBeUndefined();
+  });
+
+  test('whose next claim ends as well says the end of that one, and an order of before is over', () => {
+    const later = { ...claim(), metadata: { ...claim().metadata, uid: 'later' } };
+    const tied = patched(keptVolume(), { spec: { claimRef: { uid: 'later' } } });
+    const decision = end(later, tied);
+    expect(decision.do).toBe('keep');
+    const kept = patched(tied, (decision as { first: object }).first);
+    expect(recordOf(kept).spec.remoteClaim.uid).toBe('later');
+    const adopting = record({ adopt: { namespace: 'shop-rome', claim: 'data' } });
+    expect(look({ record: adopting, volume: kept })).toEqual({ replace: recordOf(kept).spec });
+  });
+
+  test('that a claim of a guest is not yet published with stays kept', () => {
+    const open = claim({ 'isthmus.dev/unpublished': 'rome' }, false);
+    expect(end(open, keptVolume())).toEqual({ do: 'nothing' });
+    const bound = patched(keptVolume({ claimRef: { uid: 'new' } }), { status: { phase: 'Bound' } });
+    expect(look({ volume: bound, holder: 'guest' })).toEqual({ status: { phase: 'Kept' }, lookAgainMs: keepMs });
+  });
+
   test('that a claim of a guest has again gets its policy back, and its record goes', () => {
     const again = decideClaim({ claim: claim({}, false), consumer: 'rome', volume: keptVolume(), keepMs, nowMs });
     expect(again).toMatchObject({ do: 'mark', first: { spec: { persistentVolumeReclaimPolicy: 'Delete' } } });
