@@ -26,6 +26,7 @@ export const filesWithCases = [
   'test/orderings/hostile-reviews.test.ts',
   'test/orderings/storage/adoptions.test.ts',
   'test/orderings/storage/histories.test.ts',
+  'test/orderings/storage/kept-mutations.test.ts',
   'test/orderings/storage/mutations.test.ts',
   'test/system/console/pages.real.test.ts',
   'test/system/declarative/gitops.real.test.ts',
