@@ -53,7 +53,7 @@ export const keptMutations: readonly KeptMutation[] = [
     file: decide,
     find: 'if (isOfEarlierEnd(record, volume)) return { replace: kept.spec };',
     put: 'if (nowMs < 0) return { replace: kept.spec };',
-    history: calm(152),
+    history: restless(288),
   },
   {
     without: 'the end of a reservation whose order was taken back',
@@ -74,7 +74,7 @@ export const keptMutations: readonly KeptMutation[] = [
     file: decide,
     find: "if (holder === 'none')",
     put: 'if (nowMs < 0)',
-    history: calm(152),
+    history: restless(288),
   },
   {
     without: "the policy Retain of a volume that an administrator's claim has",
