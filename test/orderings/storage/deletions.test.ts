@@ -1,3 +1,4 @@
+/** Orders to delete data that rest on what a watch has shown some time ago. */
 import { expect, test } from 'vitest';
 import { runLateRetain } from './deletions.ts';
 

@@ -1,3 +1,4 @@
+/** Mistakes planted one at a time in the rules of kept volumes, each of which a history finds. */
 import { expect, test } from 'vitest';
 import { casesOf } from '#test/harness/cases.ts';
 import { keptMutations } from './kept-mutations.ts';

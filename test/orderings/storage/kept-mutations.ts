@@ -1,3 +1,4 @@
+/** The mistakes that are planted in the rules of kept volumes, and which history finds each. */
 import type { Mutation } from './mutations.ts';
 
 /** A planted mistake in what a provider keeps, or in what is read once more before data goes. */
