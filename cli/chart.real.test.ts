@@ -1,5 +1,5 @@
 /** The life of a Helm release of the chart, with the real helm, on a real API server and controller manager. There is no kubelet: the test plays it. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -199,6 +199,18 @@ async function ageDefinition(): ReturnType<typeof versions> {
   return wanted;
 }
 
+/** As it was before some values came: without their defaults, and without a schema. */
+async function formerChart(): Promise<string> {
+  const folder = path.join(scratch, 'former');
+  await cp(chart, folder, { recursive: true });
+  await rm(path.join(folder, 'values.schema.json'));
+  const file = path.join(folder, 'values.yaml');
+  const { storage, preflight: _, ...others } = yaml.parse(await readFile(file, 'utf8'));
+  const { capacityClassName: __, ...before } = storage;
+  await writeFile(file, yaml.stringify({ ...others, storage: before }));
+  return folder;
+}
+
 describe('a release of the chart', () => {
   test('whose agent does not become ready is taken back with --atomic, and leaves the definitions alone', async () => {
     const file = await values({ image: 'isthmus.test/agent:0' });
@@ -280,6 +292,19 @@ describe('a release of the chart', () => {
     expect(await missing(await released())).toEqual([]);
   }, 120_000);
 
+  test('is upgraded with the values of a release that did not have all values of today yet', async () => {
+    const former = await formerChart();
+    const file = await values({ image: 'isthmus.test/agent:1' });
+    const downgrade = await played('upgrade', release, former, '--values', file);
+    expect(downgrade.code, downgrade.stderr).toBe(0);
+    const flags = ['--reuse-values', '--set', 'image=isthmus.test/agent:2'];
+    const { code, stderr } = await played('upgrade', release, chart, ...flags);
+    expect(code, stderr).toBe(0);
+    expect([await image(), await share()]).toEqual(['isthmus.test/agent:2', 90]);
+    expect(await kube.get(storageClasses, { name: 'isthmus' })).toBeDefined();
+    expect(await missing(await released())).toEqual([]);
+  }, 180_000);
+
   test('is not uninstalled under an agent: everything stays, and the hook says what to do', async () => {
     const service = { namespace: 'liqo', name: admission.service };
     const rules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }];
@@ -320,7 +345,7 @@ describe('a release of the chart', () => {
   test('goes on after that refusal: by a rollback to what runs, then by an upgrade', async () => {
     const file = await values({ image: 'isthmus.test/agent:3' });
     expect((await helm('upgrade', release, chart, '--values', file)).stderr).toContain('has no deployed releases');
-    const rollback = await helm('rollback', release, '3');
+    const rollback = await helm('rollback', release, '5');
     expect(rollback.code, rollback.stderr).toBe(0);
     const upgrade = await played('upgrade', release, chart, '--values', file);
     expect(upgrade.code, upgrade.stderr).toBe(0);

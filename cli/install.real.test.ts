@@ -6,17 +6,23 @@ import * as yaml from 'yaml';
 import {
   clusterRoles,
   configMaps,
+  csiDrivers,
+  csiStorageCapacities,
   customResourceDefinitions,
   type Deployment,
   deployments,
   namespaces,
   nodes,
+  persistentVolumeClaims,
+  persistentVolumes,
   pods,
   roles,
   secrets,
+  storageClasses,
 } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
+import { driverLabel, volumeFinalizer } from '#shared/domain/storage-keys.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { type Configuration, configurations } from '#shared/schema/liqo/configuration.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
@@ -187,6 +193,78 @@ describe('an update whose agent does not become ready', () => {
     expect(next.code, next.err).toBe(0);
     expect(await image()).toBe(good);
   }, 120_000);
+});
+
+describe('install --no-storage after an installation with storage', () => {
+  const claim = { namespace: 'default', name: 'data' };
+  const volume = { name: 'pvc-of-milan' };
+  const ofStorage = async () => ({
+    classes: (await kube.list<KubeObject>(storageClasses)).map(({ metadata }) => metadata.name).sort(),
+    drivers: (await kube.list<KubeObject>(csiDrivers)).map(({ metadata }) => metadata.name),
+    rights: (await kube.list(roles, undefined, 'liqo-storage')).length,
+    rooms: (await kube.list<KubeObject>(csiStorageCapacities, undefined, 'liqo-storage')).length,
+  });
+  const whole = { classes: ['isthmus', 'liqo'], drivers: ['storage.isthmus.dev'], rights: 1 };
+  const nothing = { classes: [], drivers: [], rights: 0, rooms: 0 };
+
+  test('takes the classes, the driver, what was said of free storage and the rights away, and an installation with storage puts them back', async () => {
+    expect(await ofStorage()).toMatchObject(whole);
+    await kube.create<KubeObject>(csiStorageCapacities, {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'CSIStorageCapacity',
+      metadata: { namespace: 'liqo-storage', name: 'room', labels: { [driverLabel]: 'storage.isthmus.dev' } },
+      storageClassName: 'isthmus',
+      capacity: '1Gi',
+    } as KubeObject);
+    const off = await install(' --no-storage');
+    expect(off.code, off.err).toBe(0);
+    expect(off.err).not.toContain('stays');
+    expect(await ofStorage()).toEqual(nothing);
+    expect(await kube.get(namespaces, { name: 'liqo-storage' })).toBeDefined();
+    const on = await install();
+    expect(on.code, on.err).toBe(0);
+    expect(await ofStorage()).toMatchObject(whole);
+  }, 240_000);
+
+  test('keeps a class that a claim names and says so, and holds no volume back from being deleted', async () => {
+    await kube.create<KubeObject>(persistentVolumeClaims, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: claim,
+      spec: { storageClassName: 'liqo', accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+    } as KubeObject);
+    await kube.create<KubeObject>(persistentVolumes, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata: {
+        ...volume,
+        finalizers: [volumeFinalizer],
+        annotations: { 'pv.kubernetes.io/provisioned-by': 'liqo.io/storage' },
+      },
+      spec: {
+        capacity: { storage: '1Gi' },
+        accessModes: ['ReadWriteOnce'],
+        persistentVolumeReclaimPolicy: 'Retain',
+        csi: { driver: 'storage.isthmus.dev', volumeHandle: 'milan/default-rome/data' },
+      },
+    } as KubeObject);
+    const off = await install(' --no-storage');
+    expect(off.code, off.err).toBe(0);
+    expect(off.err).toContain('StorageClass liqo stays, because claims name it: default/data');
+    expect(await ofStorage()).toEqual({ ...nothing, classes: ['liqo'] });
+    await kube.delete(persistentVolumes, volume);
+    const isGone = async () => (await kube.get(persistentVolumes, volume)) === undefined;
+    await eventually('the volume to be gone', isGone, { withinMs: 60_000 });
+    await kube.delete(persistentVolumeClaims, claim);
+    const isFree = async () => (await kube.get(persistentVolumeClaims, claim)) === undefined;
+    await eventually('the claim to be gone', isFree, { withinMs: 60_000 });
+    const again = await install(' --no-storage');
+    expect(again.code, again.err).toBe(0);
+    expect(again.err).not.toContain('stays');
+    expect(await ofStorage()).toEqual(nothing);
+    expect((await install()).code).toBe(0);
+    expect(await ofStorage()).toMatchObject(whole);
+  }, 300_000);
 });
 
 describe('manifests and values', () => {

@@ -331,6 +331,30 @@ test('a claim at the provider that an earlier cluster of this name had begun is 
   expect(left?.metadata.deletionTimestamp).toBeUndefined();
 });
 
+test('a claim that is to begin as a copy of another one or of a snapshot is refused by an event that names field and value, and nothing is made for it', async () => {
+  const snapshot = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'monday' };
+  await makeClaim('clone', 'worker', { dataSource: { kind: 'PersistentVolumeClaim', name: 'here' } });
+  await makeClaim('restored', 'vn1', { dataSource: snapshot });
+  await makeClaim('imported', 'vn1', {
+    dataSourceRef: { apiGroup: 'import.example.com', kind: 'Import', name: 'dump' },
+  });
+  const accepted = 'accepted is a claim without spec.dataSource and spec.dataSourceRef';
+  for (const [name, says] of [
+    ['clone', 'spec.dataSource is PersistentVolumeClaim here: volumes of StorageClass liqo begin empty'],
+    ['restored', 'spec.dataSource is VolumeSnapshot monday: volumes of StorageClass liqo begin empty'],
+    // The API server copies it into the other field.
+    ['imported', 'spec.dataSource is Import dump: volumes of StorageClass liqo begin empty'],
+  ] as const) {
+    const { type, message } = await event(name, 'ProvisioningFailed');
+    expect([type, message]).toEqual(['Warning', expect.stringContaining(`${says}; ${accepted}`)]);
+    const { uid = '' } = (await claim(name))?.metadata ?? {};
+    const real = { namespace: 'liqo-storage', name: uid };
+    expect(await world.consumer.api.get(persistentVolumeClaims, real)).toBeUndefined();
+    expect(await remote(name)).toBeUndefined();
+    await removeClaim(name);
+  }
+});
+
 test('what the provider does not offer is refused by name, and a node without storage is given up', async () => {
   await makeClaim('gold', 'vn1', {}, { 'liqo.io/remote-storage-class': 'gold' });
   expect((await event('gold', 'ProvisioningFailed')).message).toMatch(

@@ -17,6 +17,7 @@ import { agentManifests, type NetworkInstallOptions } from './manifests.ts';
 import { type MetricsAccess, metricsManifests } from './metrics-manifests.ts';
 import { applyMonitors, removeMonitors } from './monitors.ts';
 import { markServed, settleNodeProcess } from './node-process.ts';
+import { removeStorage } from './remove-storage.ts';
 import { type Former, putFormerBack, rememberFormer, removeAdded } from './rollback.ts';
 import { makeRoomForClass } from './settle-storage.ts';
 import { settleShare } from './share.ts';
@@ -200,6 +201,7 @@ export async function installAgent(
     if (former === undefined || !(error instanceof AppError) || io.signal.aborted) throw error;
     throw await rolledBack(io, progress, kube, former, error);
   }
+  if (storage === undefined) for (const note of await removeStorage(kube)) progress.note(note);
   if (metrics === undefined && state.metrics !== undefined) await removeMetrics(kube);
   if (metrics !== undefined) {
     const hasNetwork = network !== undefined;

@@ -54,8 +54,30 @@ export async function removeIsthmus(
     await during(progress, 'tenant namespaces', (step) => removeTenantNamespaces(io, kube, deadline, step));
   await during(progress, 'stopping the agent', (step) => stopAgent(io, kube, deadline, step));
   // An agent that had the right from elsewhere, or that was starting, may have registered meanwhile: its configurations are objects, too.
-  return during(progress, 'removing its objects', (step) => removeAll(io, kube, { purge, deadline }, step));
+  return during(progress, 'removing its objects', async (step) => {
+    // Before anything goes: a repetition finds nothing to do when all else is gone.
+    await giveToHelm(kube);
+    return removeAll(io, kube, { purge, deadline }, step);
+  });
 }
+
+/**
+ * A release of the chart makes the namespace of real claims, and Helm refuses one that is there already unless its marks name that release.
+ * Those of the release that docs/chart.md makes, unless it is a release's already.
+ */
+async function giveToHelm(kube: KubeClient): Promise<void> {
+  const found = await kube.get<KubeObject>(namespaces, { name: storageNamespace });
+  if (found === undefined || found.metadata.annotations?.[helmRelease.name] !== undefined) return;
+  const { uid, resourceVersion } = found.metadata;
+  const annotations = { [helmRelease.name]: 'isthmus', [helmRelease.namespace]: 'kube-system' };
+  const labels = { 'app.kubernetes.io/managed-by': 'Helm' };
+  await orUndefined(
+    kube.mergePatch(namespaces, refOf(found), { metadata: { uid, resourceVersion, labels, annotations } }),
+    'kube_conflict',
+  );
+}
+
+const helmRelease = { name: 'meta.helm.sh/release-name', namespace: 'meta.helm.sh/release-namespace' } as const;
 
 /** While the agent still runs: it takes off its finalizers once peers have been told. */
 async function removeTenantNamespaces(io: CliIo, kube: KubeClient, deadline: number, step: Step): Promise<void> {

@@ -11,10 +11,13 @@ import { capacityClass, type StorageInstallOptions, storageClass } from './stora
 
 const [[labelKey, labelValue]] = Object.entries(installLabel) as [[string, string]];
 
+/** Of the classes, unless told. */
+export const presetClassNames = { plain: 'liqo', capacity: 'isthmus' } as const;
+
 /** One of each, by what claims of it do about free storage. */
 const installable = [
-  { provisioner: virtualProvisioner, preset: 'liqo', field: 'storage-class' },
-  { provisioner: remoteVolumeDriver, preset: 'isthmus', field: 'capacity-storage-class' },
+  { provisioner: virtualProvisioner, preset: presetClassNames.plain, field: 'storage-class' },
+  { provisioner: remoteVolumeDriver, preset: presetClassNames.capacity, field: 'capacity-storage-class' },
 ] as const;
 type Installable = (typeof installable)[number];
 

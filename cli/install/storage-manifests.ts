@@ -30,12 +30,14 @@ const within = { namespace: storageNamespace, labels: { ...installLabel } } as c
 
 export const storageManifests = (options: StorageInstallOptions): KubeObject[] => [
   namespace(),
-  role(),
-  binding(),
+  ...storageRights(),
   driver(),
   storageClass(options),
   capacityClass(options),
 ];
+
+/** Of the agent, to make real claims and to say how much storage is free. */
+export const storageRights = (): KubeObject[] => [role(), binding()];
 
 /** Helm, Argo CD and Flux leave it where it is: the claims in it have the data of volumes. */
 const namespace = (): Namespace => ({

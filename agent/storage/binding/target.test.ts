@@ -142,7 +142,25 @@ test.each([
   {
     classes: [virtual()],
     of: claim({}, { dataSource: { kind: 'VolumeSnapshot', name: 'monday' } }),
-    says: /VolumeSnapshot monday: volumes of StorageClass liqo begin empty/,
+    says: /spec.dataSource is VolumeSnapshot monday: volumes of StorageClass liqo begin empty; accepted is a claim without spec.dataSource/,
+  },
+  {
+    classes: [virtual()],
+    of: claim(
+      {},
+      { dataSource: { kind: 'PersistentVolumeClaim', name: 'db' }, dataSourceRef: { kind: 'X', name: 'x' } },
+    ),
+    says: /spec.dataSource is PersistentVolumeClaim db: /,
+  },
+  {
+    classes: [virtual()],
+    of: claim({}, { dataSourceRef: { apiGroup: 'a.example.com', kind: 'Import', name: 'dump', namespace: 'other' } }),
+    says: /spec.dataSourceRef is Import dump: volumes of StorageClass liqo begin empty/,
+  },
+  {
+    classes: [virtual()],
+    of: claim({}, { volumeAttributesClassName: 'gold' }),
+    says: /spec.volumeAttributesClassName is gold: accepted is a claim without it/,
   },
 ])('what neither side could keep to is refused by name: $says', ({ classes, of, says }) => {
   for (const node of [here, at({ storageClassName: 'fast' })])

@@ -59,8 +59,14 @@ function problemOf({ spec }: PersistentVolumeClaim, { metadata, ...virtual }: St
   if (virtual.mountOptions?.length)
     return `mountOptions of StorageClass ${name} is ${virtual.mountOptions.join(',')}: leave it out, the class of the cluster that makes the volume has them`;
   if (spec?.selector) return 'spec.selector is set: leave it out, volumes of this class are made and not found';
-  if (spec?.dataSource ?? spec?.dataSourceRef)
-    return `spec.dataSource is ${(spec?.dataSource ?? spec?.dataSourceRef)?.kind} ${(spec?.dataSource ?? spec?.dataSourceRef)?.name}: volumes of StorageClass ${name} begin empty, leave it out`;
+  // The API server copies one into the other, unless dataSourceRef names another namespace.
+  for (const field of ['dataSource', 'dataSourceRef'] as const) {
+    const source = spec?.[field];
+    if (source)
+      return `spec.${field} is ${source.kind} ${source.name}: volumes of StorageClass ${name} begin empty; accepted is a claim without spec.dataSource and spec.dataSourceRef. Make one, and copy the data in a pod`;
+  }
+  if (spec?.volumeAttributesClassName)
+    return `spec.volumeAttributesClassName is ${spec.volumeAttributesClassName}: accepted is a claim without it; attributes belong to the class of the cluster that makes the volume`;
   return undefined;
 }
 

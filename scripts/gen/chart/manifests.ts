@@ -1,6 +1,7 @@
 /** The template of everything that `isthmus install` applies, made by the same function from marks, which become expressions. Pure. */
 import { type InstallOptions, objectsOfAgent } from '#cli/install/manifests.ts';
 import type { MetricsAccess } from '#cli/install/metrics-manifests.ts';
+import { presetClassNames } from '#cli/install/settle-storage.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { emitter, type Sentinel } from './emit.ts';
 import { merge, optional, type Tree, treeOf } from './tree.ts';
@@ -33,7 +34,7 @@ const sentinels: readonly Sentinel[] = [
   sentinel('gatewayReplicas', `${network}.gatewayReplicas`, 'int'),
   sentinel('fullMasquerade', `(kindIs "invalid" ${masquerade} | ternary "auto" (toString ${masquerade}))`),
   sentinel('className', '$.Values.storage.className'),
-  sentinel('capacityClassName', '$.Values.storage.capacityClassName'),
+  sentinel('capacityClassName', `($.Values.storage.capacityClassName | default "${presetClassNames.capacity}")`),
   sentinel('isDefault', '(toString $.Values.storage.default)'),
   sentinel('localClass', '$.Values.storage.localClass'),
   sentinel('webhookPort', `${platform}.webhookPort`, 'int'),

@@ -190,6 +190,28 @@ describe('the chart', () => {
     expect(stderr).toContain(field);
   });
 
+  // Helm takes null for a value that is not there, as after `--reuse-values` of a release that did not know it.
+  test.each([
+    ['storage.capacityClassName', { storage: { capacityClassName: null } }],
+    ['preflight', { preflight: null }],
+    ['preflight.ignore', { preflight: { enabled: true, ignore: null } }],
+    ['preflight.enabled', { preflight: { enabled: null, ignore: [] } }],
+  ])('has the same objects without %s, which came after the first release, as with its default', async (_, without) => {
+    const hooked = async (given: unknown): Promise<string> => {
+      const { code, stdout, stderr } = await template(given);
+      expect(code, stderr).toBe(0);
+      return stdout;
+    };
+    const given = { ...required, network: ranges };
+    expect(await hooked({ ...given, ...without })).toBe(await hooked(given));
+  });
+
+  test('refuses one name for both classes', async () => {
+    const { code, stderr } = await template({ ...required, network: ranges, storage: { className: 'isthmus' } });
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('storage.capacityClassName is isthmus, and so is storage.className: choose two names');
+  });
+
   test('needs no ranges without a network', async () => {
     expect(await rendered({ ...required, network: { enabled: false } })).not.toHaveLength(0);
   });

@@ -1,5 +1,6 @@
 /** What the chart can be told, as a schema for Helm: the values of `isthmus install --values` as far as a template can follow them. Pure. */
 import * as z from 'zod';
+import { presetClassNames } from '#cli/install/settle-storage.ts';
 import { InstallValues } from '#cli/install/values.ts';
 import { checks } from '#cli/preflight/findings.ts';
 import { Port } from '#shared/schema/definition/addresses.ts';
@@ -11,6 +12,10 @@ const ofNetwork = network.unwrap().shape;
 const name = z.string().regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/);
 const texts = z.record(z.string(), z.string());
 
+/**
+ * `helm upgrade --reuse-values` takes the defaults of the release that is there: a value that came after the first release of the chart has none then.
+ * It is optional here, and the template knows its default.
+ */
 const ChartValues = z.strictObject({
   clusterId: clusterId.unwrap(),
   image: image.unwrap(),
@@ -33,7 +38,11 @@ const ChartValues = z.strictObject({
   storage: z.strictObject({
     enabled: z.boolean().describe('Give claims of a virtual StorageClass volumes.'),
     className: name.describe('Name of that class.'),
-    capacityClassName: name.describe('Name of another one, whose claims go only where there is room for them.'),
+    capacityClassName: name
+      .optional()
+      .describe(
+        `Name of another one, whose claims go only where there is room for them; absent: ${presetClassNames.capacity}.`,
+      ),
     default: z.boolean().describe('The class className is that of claims that name none.'),
     localClass: name.optional().describe('Class of volumes in this cluster; absent: its default class.'),
   }),
@@ -41,8 +50,9 @@ const ChartValues = z.strictObject({
     .strictObject({
       enabled: z
         .boolean()
-        .describe('Look at the cluster as `isthmus check` does before an installation or an upgrade.'),
-      ignore: z.array(z.enum(checks)).describe('Go on although these checks stop.'),
+        .optional()
+        .describe('Look at the cluster as `isthmus check` does before an installation or an upgrade; absent: true.'),
+      ignore: z.array(z.enum(checks)).optional().describe('Go on although these checks stop.'),
     })
     .optional(),
   platform: z.strictObject({
@@ -121,9 +131,9 @@ network:
 storage:
   # Give claims of a virtual StorageClass volumes.
   enabled: true
-  className: liqo
+  className: ${presetClassNames.plain}
   # Another one, whose claims go only where there is room for them.
-  capacityClassName: isthmus
+  capacityClassName: ${presetClassNames.capacity}
   # The class className is that of claims that name none.
   default: false
   # Class of volumes in this cluster. Absent: its default class.

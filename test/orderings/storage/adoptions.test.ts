@@ -1,5 +1,6 @@
 /** An order to adopt is carried out once, and what is kept is listed at each moment. */
 import { expect, test } from 'vitest';
+import { countOf } from '#test/harness/cases.ts';
 import { Provider, runAdoptions } from './adoptions.ts';
 
 test('a volume that was adopted and whose claim ended again is kept once more, and the next claim of that name is empty', async () => {
@@ -21,7 +22,7 @@ test('a volume that was adopted and whose claim ended again is kept once more, a
         // It ends while it is being bound, or when it has its volume.
         for (let turn = 0; turn < pause; turn++) await world.turn(1, seed % 3);
         const got = world.claim('data-0')?.metadata.uid;
-        const hadIt = world.holderOf(first && world.volumeOf(first))?.metadata.uid === got;
+        const hadIt = got !== undefined && world.claim('data-0')?.spec?.volumeName === record?.metadata.name;
         world.end('data-0', false);
         await world.rest();
         world.expectSettled();
@@ -70,6 +71,79 @@ test('a claim that its consumer discards before it was ever used leaves the adop
   }
 });
 
+/** A claim that had a volume has ended; the order to adopt it is for `to`, and the claim that it is for has its name on the volume and no more. */
+async function halfBound(to: { namespace: string; claim: string } | undefined, isAwaited: boolean) {
+  const world = new Provider(1);
+  world.make('data-0');
+  await world.rest();
+  world.end('data-0', false);
+  await world.rest();
+  const [record] = world.records();
+  if (record === undefined) throw new Error('nothing is kept');
+  world.adopt(record, to);
+  if (isAwaited) await world.rest();
+  if (to) world.makeRescue(record.metadata.name, to.claim);
+  else world.make('data-0');
+  const volume = () => world.milan.volume(record.metadata.name);
+  for (let i = 0; i < 20 && world.holderOf(volume()) === undefined; i++) await world.turn(1, 200);
+  expect(world.holderOf(volume())?.metadata.name).toBe(to?.claim ?? 'data-0');
+  expect(volume()?.status?.phase).toBe(isAwaited ? 'Available' : 'Released');
+  return { world, record };
+}
+
+// Seeds 624 and 1136 of the histories, shrunk. Where the volume was still Released, no event tells of the end.
+test.each([false, true])(
+  "an order for an administrator's claim that ends while it is being bound is over, and the record says so (volume Available: %s)",
+  async (isAwaited) => {
+    const to = { namespace: 'rescue', claim: 'saved' };
+    const { world, record } = await halfBound(to, isAwaited);
+    try {
+      world.end('saved', false, 'rescue');
+      await world.rest();
+      world.expectSettled();
+      expect(world.records()).toMatchObject([{ status: { phase: 'Kept' } }]);
+      expect(world.records()[0]?.spec.adopt).toBeUndefined();
+      // Another order is carried out.
+      world.adopt(record, to);
+      await world.rest();
+      world.makeRescue(record.metadata.name, 'saved');
+      await world.rest();
+      expect(world.claim('saved', 'rescue')?.status?.phase).toBe('Bound');
+      expect(world.faults).toEqual([]);
+    } finally {
+      world.agents.end();
+    }
+  },
+);
+
+// Seeds 707, 2054 and 2408 of the histories, shrunk.
+test.each([
+  [false, false],
+  [false, true],
+  [true, false],
+  [true, true],
+])(
+  'an order for the claim of a guest that ends while it is being bound is for the next claim of that name (volume Available: %s, ends with its data: %s)',
+  async (isAwaited, withData) => {
+    const { world, record } = await halfBound(undefined, isAwaited);
+    try {
+      world.end('data-0', withData);
+      await world.rest();
+      world.expectSettled();
+      expect(world.records()).toMatchObject([
+        { spec: { adopt: { namespace: 'shop-rome', claim: 'data-0' } }, status: { phase: 'Adopting' } },
+      ]);
+      world.make('data-0');
+      await world.rest();
+      expect(world.claim('data-0')?.spec?.volumeName).toBe(record.metadata.name);
+      expect(world.records()).toEqual([]);
+      expect(world.faults).toEqual([]);
+    } finally {
+      world.agents.end();
+    }
+  },
+);
+
 test('an order that is taken back reserves nothing', async () => {
   const world = new Provider(1);
   try {
@@ -93,16 +167,20 @@ test('an order that is taken back reserves nothing', async () => {
   }
 });
 
-const histories = 150;
+const histories = countOf(5_000, 150);
 
-test(`in ${histories} drawn histories no claim gets a volume without an order, no data goes without one, and all that is kept is listed`, async () => {
-  const found: unknown[] = [];
-  let adopted = 0;
-  for (let seed = 1; seed <= histories; seed++) {
-    const history = await runAdoptions(seed);
-    adopted += history.adopted;
-    if (history.faults.length > 0) found.push({ seed, faults: history.faults, steps: history.steps.join(', ') });
-  }
-  expect(found).toEqual([]);
-  expect(adopted).toBeGreaterThan(histories / 4);
-});
+test.each([false, true])(
+  `in ${histories} drawn histories no claim gets a volume without an order, no data goes without one, and all that is kept is listed (orders taken back, and all goes on between reads and writes: %s)`,
+  async (isRestless) => {
+    const found: unknown[] = [];
+    let adopted = 0;
+    for (let seed = 1; seed <= histories; seed++) {
+      const history = await runAdoptions(seed, isRestless);
+      adopted += history.adopted;
+      if (history.faults.length > 0) found.push({ seed, faults: history.faults, steps: history.steps.join(', ') });
+    }
+    expect(found).toEqual([]);
+    expect(adopted).toBeGreaterThan(histories / (isRestless ? 10 : 5));
+  },
+  1_800_000,
+);

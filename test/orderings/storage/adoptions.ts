@@ -9,7 +9,7 @@ import {
   persistentVolumeClaims,
   persistentVolumes,
 } from '#shared/domain/core-kinds.ts';
-import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
+import { guestVolume, keptAnnotation } from '#shared/domain/guest-volume-keys.ts';
 import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
 import { claimAnnotations, storageAnnotation, storageData } from '#shared/domain/storage-keys.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
@@ -22,6 +22,8 @@ import { consumer, shop, shopThere } from './names.ts';
 const provider = 'milan';
 const rescue = 'rescue';
 const unpublished = 'isthmus.dev/unpublished';
+/** Of 300 ms: longer than the retention controller leaves a binding unwatched. */
+const quietTurns = 20;
 const claimNames = ['data-0', 'data-1'] as const;
 
 interface Order {
@@ -36,6 +38,8 @@ const atRest = (ref: { readonly namespace?: string; readonly name: string }): st
 interface Expected {
   /** The order to adopt that holds. */
   order?: Order | undefined;
+  /** Earlier ones, until the agent has taken the reservation off: a claim that comes before that has the volume. */
+  withdrawn: readonly Order[];
   /** It was ordered to go. */
   mayGo: boolean;
   /** An administrator's own claim has had it: what becomes of it then is that administrator's. */
@@ -131,12 +135,14 @@ export class Provider {
     const { namespace, name } = record.spec.remoteClaim;
     const adopt = to ?? { namespace, claim: name };
     this.milan.setSpec(record, { adopt });
+    this.#order(record, adopt);
   }
   takeBack({ metadata }: RetainedVolume): void {
     const record = this.milan.store.now(retainedVolumes, refOf({ metadata } as KubeObject));
     if (record === undefined) return;
     const { adopt: _, ...spec } = record.spec;
     this.milan.store.replace({ ...record, spec } as KubeObject);
+    this.#order(record, undefined);
   }
   discard(record: RetainedVolume): void {
     if (record.spec.adopt === undefined) this.milan.setSpec(record, { discard: true });
@@ -166,20 +172,20 @@ export class Provider {
         .map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`)
         .join();
     let quiet = 0;
-    for (let before = versions(), i = 0; quiet < 8 && i < 400; i++) {
+    for (let before = versions(), i = 0; quiet < quietTurns && i < 400; i++) {
       this.agents.start();
       await this.turn(1, 200);
       const now = versions();
       quiet = now === before && this.milan.store.isQuiet ? quiet + 1 : 0;
       before = now;
     }
-    if (quiet < 8) this.faults.push('it does not come to rest');
+    if (quiet < quietTurns) this.faults.push('it does not come to rest');
   }
 
   // What must hold.
 
   #expectedOf(disk: string): Expected {
-    const found = this.#expected.get(disk) ?? { mayGo: false, isRescued: false };
+    const found = this.#expected.get(disk) ?? { withdrawn: [], mayGo: false, isRescued: false };
     this.#expected.set(disk, found);
     return found;
   }
@@ -214,6 +220,7 @@ export class Provider {
     if (before.kind === persistentVolumes.kind && after !== undefined)
       this.#onVolume(before as PersistentVolume, after as PersistentVolume);
     if (before.kind === persistentVolumeClaims.kind) this.#onClaim(after as PersistentVolumeClaim | undefined);
+    if (before.kind === persistentVolumeClaims.kind && after === undefined) this.#onClaimGone(before);
     if (before.kind === persistentVolumes.kind && after === undefined) {
       const { volumeHandle = '' } = (before as PersistentVolume).spec?.csi ?? {};
       if (!this.#expectedOf(volumeHandle).mayGo && this.#used.has(volumeHandle))
@@ -222,24 +229,51 @@ export class Provider {
     for (const disk of this.milan.disks.values()) this.#expectListed(disk);
   }
 
-  /** An order of a user is one that names the end that the volume had last. */
+  /** Of a user; what the agent writes into a record is none. */
+  #order({ metadata, spec }: RetainedVolume, order: Order | undefined): void {
+    const volume = this.milan.volume(metadata.name);
+    const disk = volume?.spec?.csi?.volumeHandle;
+    if (disk === undefined) return;
+    const expected = this.#expectedOf(disk);
+    if (expected.order) expected.withdrawn = [...expected.withdrawn, expected.order];
+    // Given to a record of an end that is not the last one any more, it is over with that record.
+    const { claimRef } = volume?.spec ?? {};
+    const { uid } = JSON.parse(volume?.metadata.annotations?.[keptAnnotation.remoteClaim] ?? '{}');
+    const hasEndedAgain = claimRef?.uid !== undefined && claimRef.uid !== uid && this.holderOf(volume) === undefined;
+    expected.order = hasEndedAgain || uid !== spec.remoteClaim.uid ? undefined : order;
+  }
+
   #onRecord(before: RetainedVolume, after: RetainedVolume | undefined): void {
     const volume = this.milan.volume(before.metadata.name);
     const disk = volume?.spec?.csi?.volumeHandle;
     if (disk === undefined || after === undefined || before === after) return;
     const expected = this.#expectedOf(disk);
-    const { adopt, discard } = after.spec;
-    if (JSON.stringify(before.spec.adopt) !== JSON.stringify(adopt)) expected.order = adopt;
+    const { discard } = after.spec;
     if (discard && before.spec.discard === undefined) expected.mayGo = true;
+  }
+
+  /** With an administrator's claim that had its name on the volume, orders are over that were given meanwhile. */
+  #onClaimGone({ metadata: { uid, namespace } }: KubeObject): void {
+    if (namespace !== rescue) return;
+    for (const { spec } of this.milan.store.all(persistentVolumes))
+      if (spec?.claimRef?.uid === uid) this.#expectedOf(spec?.csi?.volumeHandle ?? '').order = undefined;
   }
 
   #onVolume(before: PersistentVolume, after: PersistentVolume): void {
     const uid = after.spec?.claimRef?.uid;
     const claim = this.holderOf(after);
-    if (uid === before.spec?.claimRef?.uid || claim === undefined || before === after) return;
+    if (uid === before.spec?.claimRef?.uid || before === after) return;
     const disk = after.spec?.csi?.volumeHandle ?? '';
+    const expected = this.#expectedOf(disk);
+    const { order, withdrawn } = expected;
+    // It names a claim, or is reserved for another one.
+    const { namespace, name } = after.spec?.claimRef ?? {};
+    expected.withdrawn = withdrawn.filter(
+      (one) => uid === undefined && one.namespace === namespace && one.claim === name,
+    );
+    if (claim === undefined) return;
     this.adopted += 1;
-    if (!isFor(this.#expectedOf(disk).order, claim))
+    if (![order, ...withdrawn].some((one) => isFor(one, claim)))
       this.faults.push(`claim ${atRest(claim.metadata)} gets disk ${disk} of another claim without an order`);
   }
 
@@ -282,6 +316,10 @@ export class Provider {
       const { order } = this.#expectedOf(volume?.spec?.csi?.volumeHandle ?? '');
       if (JSON.stringify(order) !== JSON.stringify(spec.adopt))
         this.faults.push(`record ${metadata.name} says ${JSON.stringify(spec.adopt)}, not ${JSON.stringify(order)}`);
+      const { claimRef } = volume?.spec ?? {};
+      const isReserved = claimRef?.uid === undefined && claimRef?.namespace === order?.namespace;
+      if (order !== undefined && claim === undefined && !(isReserved && claimRef?.name === order.claim))
+        this.faults.push(`volume ${metadata.name} is not reserved for claim ${order.namespace}/${order.claim}`);
     }
     for (const { metadata, spec } of this.milan.store.all(persistentVolumes)) {
       const { order, isRescued } = this.#expectedOf(spec?.csi?.volumeHandle ?? '');
@@ -298,28 +336,30 @@ export interface AdoptionHistory {
   readonly adopted: number;
 }
 
-export async function runAdoptions(seed: number): Promise<AdoptionHistory> {
+/** `isRestless`: the administrator also takes orders back, and everything else goes on between what the agent reads and what it writes. */
+export async function runAdoptions(seed: number, isRestless = false): Promise<AdoptionHistory> {
   const random = randomOf(seed + 7_919);
   const drawn = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
   const steps: string[] = [];
   let mayDie = true;
   const mortality = random() < 0.5 ? 0.15 : 0;
   const world = new Provider(seed, () => {
+    if (isRestless && mayDie) happen();
     if (!mayDie || random() >= mortality) return 'lives';
     const fate = random() < 0.5 ? 'before' : 'after';
     steps.push(`agent dies ${fate} a write`);
     return fate;
   });
   const record = (): RetainedVolume | undefined => (world.records().length > 0 ? drawn(world.records()) : undefined);
-  const withRecord = (act: (of: RetainedVolume) => void | Promise<void>) => () => {
+  const withRecord = (act: (of: RetainedVolume) => void) => () => {
     const of = record();
     return of && act(of);
   };
   // Until the agent has carried out another order than before, the first one holds.
   const adoptFreely = (of: RetainedVolume): void => {
-    if (of.spec.adopt === undefined) world.adopt(of);
+    if (isRestless || of.spec.adopt === undefined) world.adopt(of);
   };
-  const acts: readonly (readonly [string, () => void | Promise<void>])[] = [
+  const acts: (readonly [string, () => void])[] = [
     ['make', () => world.make(drawn(claimNames))],
     ['make', () => world.make(drawn(claimNames))],
     ['make unpublished', () => world.make(drawn(claimNames), false)],
@@ -340,12 +380,21 @@ export async function runAdoptions(seed: number): Promise<AdoptionHistory> {
     ['end a rescue', withRecord((of) => world.end(of.metadata.name, false, rescue))],
     ['discard', withRecord((of) => world.discard(of))],
   ];
+  if (isRestless) for (let i = 0; i < 3; i++) acts.push(['take back', withRecord((of) => world.takeBack(of))]);
+  function happen(): void {
+    const chance = random();
+    if (chance < 0.3) world.milan.play(() => true, 0.5);
+    if (chance >= 0.2) return;
+    const [name, act] = drawn(acts);
+    steps.push(`${name} before a write`);
+    act();
+  }
   try {
     const many = 8 + Math.floor(random() * 16);
     for (let i = 0; i < many && world.faults.length === 0; i++) {
       const [name, act] = drawn(acts);
       steps.push(name);
-      await act();
+      act();
       const turns = Math.floor(random() * 10);
       for (let turn = 0; turn < turns; turn++) {
         await world.turn(0.4 + 0.6 * random(), Math.floor(random() * 20));

@@ -4,6 +4,8 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import type { runAdoptions } from './adoptions.ts';
+import type { runLateRetain } from './deletions.ts';
 import type { runHistory } from './histories.ts';
 import type { Edit, Mutation } from './mutations.ts';
 import type { runScript } from './scripted.ts';
@@ -11,6 +13,8 @@ import type { runScript } from './scripted.ts';
 export interface Mutant {
   readonly runHistory: typeof runHistory;
   readonly runScript: typeof runScript;
+  readonly runAdoptions: typeof runAdoptions;
+  readonly runLateRetain: typeof runLateRetain;
 }
 
 /** The whole file with the mistake in it. */
@@ -26,7 +30,12 @@ export async function loadMutant(mutation: Mutation, name: string): Promise<Muta
   const outfile = path.join(dir, `${name}.mjs`);
   const resolveDir = path.join(repositoryRoot, 'test', 'orderings', 'storage');
   const edits = [mutation, ...(mutation.also ? [mutation.also] : [])];
-  const contents = "export { runHistory } from './histories.ts'; export { runScript } from './scripted.ts';";
+  const contents = [
+    "export { runHistory } from './histories.ts';",
+    "export { runScript } from './scripted.ts';",
+    "export { runAdoptions } from './adoptions.ts';",
+    "export { runLateRetain } from './deletions.ts';",
+  ].join('\n');
   await build({
     stdin: { contents, resolveDir, loader: 'ts' },
     bundle: true,

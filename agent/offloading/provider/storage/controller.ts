@@ -46,6 +46,12 @@ export function createGuestClaimController({ cluster, ...deps }: RetentionDeps):
   };
   const patch = (volume: PersistentVolume, body: unknown, signal: AbortSignal) =>
     api.mergePatch(persistentVolumes, refOf(volume), body, {}, signal);
+  async function volumeOf({ metadata, spec }: PersistentVolumeClaim, signal: AbortSignal) {
+    if (spec?.volumeName) return api.get(persistentVolumes, { name: spec.volumeName }, signal);
+    if (metadata.deletionTimestamp === undefined) return undefined;
+    const kept = await api.list(persistentVolumes, { labelSelector: guestVolume.keptFor }, signal);
+    return kept.find((volume) => volume.spec?.claimRef?.uid === metadata.uid);
+  }
   /** Also of one that is there, so that a removal that was decided by an earlier look finds another version. */
   async function writeRecord(volume: PersistentVolume, signal: AbortSignal): Promise<void> {
     const wanted = recordOf(volume);
@@ -62,8 +68,7 @@ export function createGuestClaimController({ cluster, ...deps }: RetentionDeps):
       async reconcile(key, signal) {
         const claim = claims.get(refOfKey(key));
         if (claim === undefined) return settled;
-        const name = claim.spec?.volumeName;
-        const volume = name ? await api.get(persistentVolumes, { name }, signal) : undefined;
+        const volume = await volumeOf(claim, signal);
         const consumer = claim.metadata.labels?.[guestVolume.label] ?? '';
         const facts = { claim, consumer, volume, keepMs: keepMs(consumer), nowMs: deps.clock.now() };
         const decision = decideClaim(facts);

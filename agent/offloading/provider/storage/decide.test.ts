@@ -81,6 +81,16 @@ describe('a claim that ends', () => {
     expect(end(claim(), volume({ claimRef: { uid: 'another' } }))).toEqual({ do: 'release' });
   });
 
+  test('leaves a volume to the next claim, also against the order to delete, when its binding was never finished', () => {
+    const unfinished = { ...claim({ 'isthmus.dev/data': 'delete' }), spec: {} } as PersistentVolumeClaim;
+    const tied = patched(keptVolume(), { spec: { claimRef: { uid: 'later' } } });
+    const later = { ...unfinished, metadata: { ...unfinished.metadata, uid: 'later' } };
+    expect(end(later, tied)).toMatchObject({
+      do: 'keep',
+      first: { spec: { persistentVolumeReclaimPolicy: 'Retain', claimRef: { uid: 'uid' } } },
+    });
+  });
+
   test('is continued where a process died: the volume is not written twice', () => {
     expect(end(claim(), keptVolume())).toEqual({ do: 'keep' });
   });
@@ -140,6 +150,71 @@ describe('a kept volume', () => {
         metadata: { labels: { 'isthmus.dev/kept-for': null } },
       },
     });
+  });
+
+  test('is looked at again while a claim is being bound to it, whose end may write nothing to it', () => {
+    const tied = patched(keptVolume({ claimRef: { namespace: 'rescue', name: 'data', uid: 'new' } }), {
+      status: { phase: 'Released' },
+    });
+    const adopting = record({ adopt: { namespace: 'rescue', claim: 'data' } });
+    expect(look({ record: adopting, volume: tied, holder: 'other' })).toMatchObject({
+      status: { phase: 'Adopting' },
+      lookAgainMs: 5_000,
+    });
+    expect(look({ record: adopting, volume: tied, holder: 'none' })).toMatchObject({
+      volume: { metadata: { annotations: { 'isthmus.dev/kept-claim': expect.stringContaining('"uid":"new"') } } },
+    });
+  });
+
+  test('is written only as it was read', () => {
+    const asRead = { uid: 'pv-uid', resourceVersion: '7' };
+    const adopting = record({ adopt: { namespace: 'rescue', claim: 'data' } });
+    const tied = keptVolume({ claimRef: { namespace: 'rescue', name: 'data', uid: 'new' } });
+    for (const written of [
+      look({ record: adopting }).volume,
+      look({ record: record({ discard: true }) }).volume,
+      look({ volume: tied }).volume,
+      look({ volume: patched(tied, { status: { phase: 'Bound' } }), holder: 'other' }).volume,
+      look({ volume: patched(keptVolume(), { spec: { claimRef: { uid: null } } }) }).volume,
+      (end(claim()) as { first: unknown }).first,
+      (end(claim({ 'isthmus.dev/data': 'delete' }), keptVolume()) as { first: unknown }).first,
+    ])
+      expect(written).toMatchObject({ metadata: asRead });
+  });
+
+  test('is reserved for no other claim, and not discarded, while one has it or is being bound', () => {
+    const bound = patched(keptVolume({ claimRef: { namespace: 'shop-rome', name: 'data', uid: 'new' } }), {
+      status: { phase: 'Bound' },
+    });
+    const adopting = record({ adopt: { namespace: 'rescue', claim: 'data' } });
+    expect(look({ record: adopting, volume: bound, holder: 'guest' }).volume).toBeUndefined();
+    const discarding = record({ discard: true });
+    expect(look({ record: discarding, volume: bound, holder: 'guest' }).volume).toBeUndefined();
+    // The claim that had it still has it: nothing of it has been told to go yet.
+    const before = patched(keptVolume(), { status: { phase: 'Bound' } });
+    expect(look({ record: adopting, volume: before, holder: 'guest' }).volume).toBeUndefined();
+    expect(look({ record: discarding, volume: before, holder: 'guest' }).volume).toBeUndefined();
+    const tied = keptVolume({ claimRef: { namespace: 'shop-rome', name: 'data', uid: 'new' } });
+    for (const holder of ['guest', 'other'] as const)
+      expect(look({ record: adopting, volume: tied, holder }).volume).toBeUndefined();
+  });
+
+  test('whose next claim ends as well says the end of that one, and an order of before is over', () => {
+    const later = { ...claim(), metadata: { ...claim().metadata, uid: 'later' } };
+    const tied = patched(keptVolume(), { spec: { claimRef: { uid: 'later' } } });
+    const decision = end(later, tied);
+    expect(decision.do).toBe('keep');
+    const kept = patched(tied, (decision as { first: object }).first);
+    expect(recordOf(kept).spec.remoteClaim.uid).toBe('later');
+    const adopting = record({ adopt: { namespace: 'shop-rome', claim: 'data' } });
+    expect(look({ record: adopting, volume: kept })).toEqual({ replace: recordOf(kept).spec });
+  });
+
+  test('that a claim of a guest is not yet published with stays kept', () => {
+    const open = claim({ 'isthmus.dev/unpublished': 'rome' }, false);
+    expect(end(open, keptVolume())).toEqual({ do: 'nothing' });
+    const bound = patched(keptVolume({ claimRef: { uid: 'new' } }), { status: { phase: 'Bound' } });
+    expect(look({ volume: bound, holder: 'guest' })).toEqual({ status: { phase: 'Kept' }, lookAgainMs: keepMs });
   });
 
   test('that a claim of a guest has again gets its policy back, and its record goes', () => {

@@ -47,7 +47,7 @@ const unkept = (volume: PersistentVolume, policy: string): VolumePatch =>
 export interface ClaimFacts {
   readonly claim: PersistentVolumeClaim;
   readonly consumer: string;
-  /** What the claim names, as the API server has it now; undefined: it names none, or that is gone. */
+  /** What the claim names, or, of one that ends and names none, the kept volume that names it; as the API server has it now. */
   readonly volume: PersistentVolume | undefined;
   readonly keepMs: number;
   readonly nowMs: number;
@@ -68,8 +68,9 @@ export function decideClaim({ claim, consumer, volume, keepMs, nowMs }: ClaimFac
   if (!metadata.finalizers?.includes(guestVolume.finalizer)) return { do: 'nothing' };
   if (!isOurs) return { do: 'release' };
   const earlier = isKept(volume) ? keptClaimOf(volume) : undefined;
-  // It was never used: the data is that of the earlier claim, and an order to adopt it holds for the next one.
-  if (earlier !== undefined && earlier.uid !== metadata.uid && isUnpublished) {
+  // It was never used, or its binding was never finished: the data is that of the earlier claim, and an order to adopt it holds for the next one.
+  const isUnused = isUnpublished || claim.spec?.volumeName === undefined;
+  if (earlier !== undefined && earlier.uid !== metadata.uid && isUnused) {
     const spec = { persistentVolumeReclaimPolicy: 'Retain', claimRef: { uid: earlier.uid } };
     return { do: 'keep', first: conditional(volume, { spec }) };
   }
@@ -189,8 +190,12 @@ export function decideRecord({ record, volume, holder, nowMs }: RecordFacts): Re
     // Bound to a claim that nothing guards: kept no more, and its policy stays Retain.
     if (isBound) return { volume: unkept(volume, 'Retain') };
   }
-  return adopt === undefined ? keeping(volume, record.spec, nowMs) : adopting(volume, adopt, isTaken);
+  const decision = adopt === undefined ? keeping(volume, record.spec, nowMs) : adopting(volume, adopt, isTaken);
+  return isTaken && !isBound ? { ...decision, lookAgainMs: bindingMs } : decision;
 }
+
+/** A claim can end before its volume says Bound. Where that volume still said Released then, nothing is written to it, so that no event tells of the end. */
+const bindingMs = 5_000;
 
 const claimKind = { apiVersion: 'v1', kind: 'PersistentVolumeClaim' };
 
