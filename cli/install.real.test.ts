@@ -169,7 +169,7 @@ describe('an update whose agent does not become ready', () => {
       const running = (await kube.list<Pod>(pods, 'app.kubernetes.io/part-of=isthmus')).map(
         ({ metadata }) => metadata.name,
       );
-      const more = ` --image ${bad} --metrics open --labels tier=gold --share-percent 50 --no-storage --timeout 4s`;
+      const more = ` --image ${bad} --metrics open --labels tier=gold --share-percent 50 --no-storage --timeout 15s`;
       const { code, out, err } = await install(more);
       expect([code, out], err).toEqual([8, '']);
       expect(err).toMatch(/rolled_back/);
