@@ -19,12 +19,14 @@ const policy = objectsOfAgent(options).find(({ kind }) => kind === 'PeeringPolic
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 /** As RFC 7386 has it, for patches without null. */
-const merged = (into: unknown, patch: unknown): unknown =>
-  isRecord(patch)
-    ? Object.entries(patch).reduce((all, [key, value]) => ({ ...all, [key]: merged(all[key], value) }), {
-        ...(isRecord(into) ? into : {}),
-      } as Record<string, unknown>)
-    : patch;
+const merged = (into: unknown, patch: unknown): unknown => {
+  if (!isRecord(patch)) return patch;
+  const base = isRecord(into) ? into : {};
+  return {
+    ...base,
+    ...Object.fromEntries(Object.entries(patch).map(([key, value]) => [key, merged(base[key], value)])),
+  };
+};
 
 const commands = [...page.matchAll(/patch peeringpolicy (\S+) --type merge --patch '([^']+)'/g)];
 const patchOf = (field: string): unknown =>

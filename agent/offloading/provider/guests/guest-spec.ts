@@ -6,6 +6,7 @@ import { ownMember } from '#shared/domain/own-member.ts';
 import { compareQuantities } from '#shared/domain/quantity.ts';
 import type { LimitsEnforcement, ResourceList } from '#shared/schema/definition/fields.ts';
 import type { GuestRules } from './decide.ts';
+import { isForNodes } from './node-annotations.ts';
 import { settingText } from './refusal-text.ts';
 
 type Container = PodSpec['containers'][number];
@@ -84,29 +85,9 @@ export function guestSpec(spec: PodSpec, rules: GuestRules, enforcement: LimitsE
   };
 }
 
-/** By these, network plugins and container runtimes attach pods to other networks, give them addresses, devices, and roles in the cloud, and open their sandbox. */
-const ofNodes = [
-  ...['k8s.v1.cni.cncf.io/*', 'v1.multus-cni.io/*', 'cni.projectcalico.org/*', 'k8s.ovn.org/*', 'ovn.kubernetes.io/*'],
-  ...[
-    'ipam.cilium.io/*',
-    'network.harvesterhci.io/*',
-    'io.kubernetes.cri-o.*',
-    'cri-o.io/*',
-    'io.katacontainers.*',
-    'io.containerd.*',
-    'dev.gvisor.*',
-    'networking.gke.io/*',
-    'vpc.amazonaws.com/*',
-    'iam.amazonaws.com/*',
-  ],
-  // Devices and mounts of the node, by plugins of the runtime (NRI, CDI) and its hooks; properties of the container's unit.
-  ...['devices.nri.io/*', 'mounts.nri.io/*', 'cdi-devices.nri.io/*', 'ulimits.nri.containerd.io/*'],
-  ...['devices.gke.io/*', 'cdi.k8s.io/*', 'io.containers.*', 'run.oci.*', 'org.systemd.property.*'],
-];
-
 type Texts = Readonly<Record<string, string>>;
 const isLeftOut = ({ nodeAnnotations }: GuestRules, key: string): boolean =>
-  matchesAny(ofNodes, key) && !matchesAny(nodeAnnotations, key);
+  isForNodes(key) && !matchesAny(nodeAnnotations, key);
 
 /** The annotations that a guest's pod gets; the same object when that is all. */
 export function guestAnnotations(annotations: Texts, rules: GuestRules): Texts {
