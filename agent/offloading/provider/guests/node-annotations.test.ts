@@ -1,4 +1,4 @@
-/** Which annotations of guests' pods nodes of the provider would obey: whole groups of keys, with whatever name in them. */
+/** Which annotations of guests' pods nodes of the provider would obey: whole groups of keys, with any name in them. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { safeRules } from './decide.ts';
@@ -52,7 +52,7 @@ const below = (domain: string) =>
 const under = (group: string) =>
   fc.tuple(fc.constantFrom('.', '/'), label).map(([between, rest]) => `${group}${between}${rest}`);
 
-test('whatever is put before a domain of nodes, and behind a name the other way round, is left out, in any case of letters', () => {
+test('any name before a domain of nodes, and behind a reversed one, is left out, in upper and lower case', () => {
   const owned = fc.oneof(
     fc.constantFrom('cdi.k8s.io', 'nri.io', 'crio.io', 'cri-o.io', 'cni.cncf.io', 'ovn.kubernetes.io').chain(below),
     fc

@@ -1,7 +1,7 @@
 /**
  * Annotations by which network plugins, container runtimes and their plugins attach pods to other networks, give them addresses, devices, CPUs and roles in the
- * cloud, choose another runtime, and open the sandbox. Pods have annotations for any purpose of their authors, who read them by the downward API, so that a list of
- * what is accepted would lose what applications need: listed are whole groups of what nodes obey, by who owns the key. Pure.
+ * cloud, choose another runtime, and open the sandbox. Applications read annotations of any name by the downward API, so that a list of what is accepted would lose
+ * what they need: listed are whole groups of what nodes obey, by the owner of the key. Pure.
  */
 
 /** Each with all names below it: `nvidia.cdi.k8s.io/container.app` is of `cdi.k8s.io`, `cpu-quota.crio.io` is of `crio.io`. */
