@@ -30,6 +30,7 @@ import { createClaimHooks } from './offloading/provider/admission/claim-hooks.ts
 import { createExposureHooks } from './offloading/provider/admission/exposure-hooks.ts';
 import { validateReflectedKind } from './offloading/provider/admission/reflected-kind.ts';
 import { createShadowPodHooks } from './offloading/provider/admission/webhooks.ts';
+import { createAdmissionGate } from './offloading/provider/quota/admission-gate.ts';
 import * as control from './peering/admission/authentication-kinds.ts';
 
 const patched = (patch: readonly PatchOperation[]): Verdict => ({ allowed: true, patch });
@@ -54,6 +55,7 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     offloadings: caches.cache(namespaceOffloadings),
     policies: caches.cache(peeringPolicies),
   };
+  const copies = createAdmissionGate(clock);
   const shadowPods = createShadowPodHooks({
     cluster,
     clock,
@@ -121,10 +123,33 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
   async function validateCopy(review: Review, signal: AbortSignal): Promise<Verdict> {
     if (!control.isConsumer(review)) return allow;
     const verdict = control.validateReplica(review);
-    const { object, before, namespace } = review;
+    const { object, before } = review;
     const type = [namespaceMaps, renews].find(({ kind }) => kind === object?.kind) as ResourceType | undefined;
     if (!verdict.allowed || before || !object || type === undefined) return verdict;
-    return control.validateCount(object, (await api.list(type, { namespace }, signal)).length);
+    return admitCopy(type, { ...review, object }, signal);
+  }
+
+  /** Of copies that ask at the same instant, as of pods: what was let in counts until a list must show it. */
+  function admitCopy(
+    type: ResourceType,
+    { object, namespace, name, uid, dryRun }: Review & { readonly object: KubeObject },
+    signal: AbortSignal,
+  ): Promise<Verdict> {
+    const keyOfCopy = (of: string): string => `${type.plural}/${namespace}/${of}`;
+    const key = keyOfCopy(name || uid);
+    return copies.admit(
+      { key, user: keyOfCopy(''), amounts: {}, dryRun },
+      // Nothing is known without a list.
+      () => deny('quota_exceeded', ''),
+      async () => {
+        const stored = (await api.list(type, { namespace }, signal)).map(({ metadata }) => keyOfCopy(metadata.name));
+        return (reserved) => {
+          const others = new Set([...stored, ...reserved.keys()]);
+          others.delete(key);
+          return control.validateCount(object, others.size);
+        };
+      },
+    );
   }
 
   async function validateSlice(review: Review<ResourceSlice>, signal: AbortSignal): Promise<Verdict> {
@@ -132,11 +157,9 @@ export function createHooks({ cluster, clusterId, clock, systemNamespace = defau
     const verdict = isConsumer ? control.validateReplica(review) : allow;
     const { object, before, namespace } = review;
     if (!verdict.allowed || before || !object) return verdict;
-    const others = await api.list(resourceSlices, {}, signal);
-    const here = others.filter(({ metadata }) => metadata.namespace === namespace);
-    const count = isConsumer ? control.validateCount(object, here.length) : allow;
-    if (!count.allowed) return count;
-    const named = control.validateSlice(object, namespace, others);
+    // A copy takes no name here, and wishes for nothing from others.
+    if (isConsumer) return admitCopy(resourceSlices, { ...review, object }, signal);
+    const named = control.validateSlice(object, namespace, await api.list(resourceSlices, {}, signal));
     return named.allowed ? control.validateWish(object, known.policies.list()) : named;
   }
 

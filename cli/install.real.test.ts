@@ -33,6 +33,7 @@ import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver
 import { capturedIo, isthmus, type Ran } from './captured-io.ts';
 import { type KubeClient, openCluster } from './cluster/open.ts';
 import { installedKinds } from './install/apply.ts';
+import { callersLabel, callersOf, networkPolicies } from './install/caller-manifests.ts';
 
 let server: TestApiServer;
 let kube: KubeClient;
@@ -148,6 +149,23 @@ describe('install', () => {
     expect((await install()).code).toBe(0);
     expect((await kube.get(deployments, agent))?.metadata.generation).toBe(before);
   }, 120_000);
+
+  test('with ranges from which the webhooks are called, closes them to others until the policies are deleted', async () => {
+    const ranges = async () => callersOf(await kube.list(networkPolicies, callersLabel, liqo.namespace));
+    expect((await install(' --webhook-callers 192.0.2.0/24')).code).toBe(0);
+    expect(await ranges()).toEqual(['192.0.2.0/24']);
+    expect((await install(' --webhook-callers 198.51.100.7/32')).code).toBe(0);
+    expect((await install()).code).toBe(0);
+    expect(await ranges()).toEqual(['192.0.2.0/24', '198.51.100.7/32']);
+    const wrong = await install(' --webhook-callers rome');
+    expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining('--webhook-callers is "rome"')]);
+    const shared = await install(' --webhook-callers 192.0.2.0/24 --node-process shared');
+    expect(shared.code).toBe(2);
+    for (const { metadata } of await kube.list(networkPolicies, callersLabel, liqo.namespace))
+      await kube.delete(networkPolicies, { ...liqo, name: metadata.name });
+    expect((await install()).code).toBe(0);
+    expect(await ranges()).toEqual([]);
+  }, 240_000);
 
   test('under another name is refused, with the name that it has', async () => {
     const { code, err } = await cli(`install --cluster-id paris --api-server-url ${server.url}`);

@@ -243,10 +243,16 @@ describe('limits', () => {
     );
   });
 
-  test('an address that knocks without end is not even read', async () => {
+  test.each([
+    { who: 'an address', from: () => '192.0.2.1' },
+    { who: 'a host with a whole /64', from: (n: number) => `2001:db8:0:1::${n.toString(16)}` },
+  ])('$who that knocks without end is not even read', async ({ from }) => {
     const { authorizer } = fixture();
-    const knock = () =>
-      authorizer.authorize({ method: 'CONNECT', target, authorization: undefined, from: '192.0.2.1' });
+    let n = 0;
+    const knock = () => {
+      n += 1;
+      return authorizer.authorize({ method: 'CONNECT', target, authorization: undefined, from: from(n) });
+    };
     expect(
       new Set((await Promise.all(Array.from({ length: 600 }, () => knock()))).map((v) => !v.pass && v.status)),
     ).toEqual(new Set([407]));

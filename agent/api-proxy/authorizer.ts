@@ -7,6 +7,7 @@ import {
   type ReadToken,
   readProxyToken,
 } from '#agent/pki/proxy-token.ts';
+import { limitKey } from '#shared/domain/socket-address.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
@@ -70,7 +71,7 @@ export class ProxyAuthorizer {
 
   async authorize({ method, target, authorization, from }: Caller): Promise<Verdict> {
     const now = this.#options.clock.now();
-    if (!this.#addresses.take(from, now)) return refuse(429, 'too many requests from this address');
+    if (!this.#addresses.take(limitKey(from), now)) return refuse(429, 'too many requests from this address');
     const purpose = purposeOf(method, target);
     if (purpose === undefined) return refuse(405, `this is a proxy for CONNECT, and answers GET ${certificatePath}`);
     const text = /^Bearer ([\w.-]+)$/i.exec(authorization ?? '')?.[1];

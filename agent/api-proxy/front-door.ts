@@ -14,6 +14,7 @@ import type { ServingCertificate } from '#agent/pki/webhook-certificate.ts';
 import type { ClusterConnection } from '#kube/http/connection.ts';
 import { endToEndOf, lastWord, passPlain, passUpgrade } from '#kube/http/stream-proxy.ts';
 import { createAgent } from '#kube/http/tls.ts';
+import { limitKey } from '#shared/domain/socket-address.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { AccountTokens } from './account-tokens.ts';
@@ -118,7 +119,7 @@ export async function openFrontDoor(options: FrontDoorOptions): Promise<FrontDoo
   });
 
   function say(refusal: Refusal, from: string, consumer: string | undefined): Refusal {
-    if (logged.take(`${from} ${refusal.reason}`, clock.now()))
+    if (logged.take(`${limitKey(from)} ${refusal.reason}`, clock.now()))
       log.warn('front door refused', { from, status: refusal.code, why: refusal.message, consumer });
     return refusal;
   }
@@ -238,7 +239,7 @@ export async function openFrontDoor(options: FrontDoorOptions): Promise<FrontDoo
   server.on('connection', (socket: Socket) => {
     raw.add(socket);
     socket.once('close', () => raw.delete(socket));
-    if (!handshakes.take(socket.remoteAddress ?? '', clock.now())) socket.destroy();
+    if (!handshakes.take(limitKey(socket.remoteAddress ?? ''), clock.now())) socket.destroy();
   });
   server.on('secureConnection', (socket) => {
     const { raw: certificate, valid_to: end } = socket.getPeerCertificate();

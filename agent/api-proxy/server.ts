@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES }
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { join } from '#kube/http/stream-proxy.ts';
+import { limitKey } from '#shared/domain/socket-address.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { ProxyAuthorizer } from './authorizer.ts';
@@ -75,7 +76,7 @@ export async function startApiProxy(options: ApiProxyOptions): Promise<ApiProxy>
     const verdict = await authorizer.authorize({ method, target: url, authorization, from });
     if (verdict.pass || (authorization === undefined && verdict.status === 407)) return verdict;
     // Logged once a minute per address and verdict: a caller that is refused constantly must not fill the log.
-    if (logged.take(`${from} ${verdict.reason}`, clock.now()))
+    if (logged.take(`${limitKey(from)} ${verdict.reason}`, clock.now()))
       log.warn('proxy refused', { from, status: verdict.status, why: verdict.reason, consumer: verdict.consumer });
     return verdict;
   }

@@ -96,6 +96,13 @@ export const installOptions = (command: Command): Command =>
         .choices(metricsAccess)
         .preset('authenticated'),
     )
+    .addOption(
+      listOption(
+        '--webhook-callers <cidr>',
+        'range from which the API server calls the webhooks, to refuse all others by a NetworkPolicy; may be repeated',
+        'what is installed, else open to all',
+      ),
+    )
     .option('--no-metrics', 'serve no metrics (default: what is installed, else none)')
     .option(
       '--no-rollback',

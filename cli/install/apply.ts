@@ -28,6 +28,7 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { vkOptionsTemplates } from '#shared/schema/liqo/vk-options-template.ts';
+import { networkPolicies } from './caller-manifests.ts';
 import { createPullWatch, type PullTrouble, pullRemedy } from './image-pull.ts';
 import { agentName, controllerSelector } from './manifests.ts';
 import { securityContextConstraints } from './platform-manifests.ts';
@@ -54,7 +55,7 @@ export const installedKinds: readonly ResourceType[] = [
   networkKinds.wgGatewayClientTemplates,
 ];
 /** Where `typeOf` looks besides: kinds that only some clusters serve or need. */
-const platformKinds: readonly ResourceType[] = [vkOptionsTemplates, securityContextConstraints];
+const platformKinds: readonly ResourceType[] = [vkOptionsTemplates, securityContextConstraints, networkPolicies];
 /** Made once: policies are the administrator's from then on, ranges of Networks never change. */
 const madeOnce = new Set(['PeeringPolicy', 'Network', 'VkOptionsTemplate']);
 

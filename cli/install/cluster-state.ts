@@ -8,6 +8,7 @@ import { isVirtualNode } from '#shared/domain/virtual-nodes.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { type BrokerLink, brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
 import { nodeProcessOf } from './arrangement.ts';
+import { callersLabel, callersOf, networkPolicies } from './caller-manifests.ts';
 import { agentName, joinStampAnnotation, profileAnnotation } from './manifests.ts';
 import { accessEnv, type MetricsAccess, metricsAccess } from './metrics-manifests.ts';
 
@@ -24,6 +25,8 @@ export interface ClusterState {
   /** The distribution that a person named when it was installed. */
   readonly profile?: string;
   readonly credentials?: CredentialSetting;
+  /** Empty: the webhooks are open to all. */
+  readonly webhookCallers: readonly string[];
   readonly schedulableNodes: number;
   /** Names of those that are not virtual. */
   readonly nodes: readonly string[];
@@ -31,7 +34,7 @@ export interface ClusterState {
 
 export async function readCluster(kube: KubeClient): Promise<ClusterState> {
   const within = { namespace: systemNamespace };
-  const [idMap, agent, liqo, link, realNodes] = await Promise.all([
+  const [idMap, agent, liqo, link, realNodes, callers] = await Promise.all([
     kube.get(configMaps, { ...within, name: clusterIdConfigMap }),
     kube.get(deployments, { ...within, name: agentName }),
     kube.get(deployments, { ...within, name: 'liqo-controller-manager' }),
@@ -40,6 +43,7 @@ export async function readCluster(kube: KubeClient): Promise<ClusterState> {
     kube.collect(nodes, (node) =>
       isVirtualNode(node) ? undefined : { name: node.metadata.name, isClosed: node.spec?.unschedulable === true },
     ),
+    orUndefined(kube.list(networkPolicies, callersLabel, systemNamespace), 'kube_forbidden'),
   ]);
   if (liqo !== undefined) {
     throw new AppError(
@@ -65,6 +69,7 @@ export async function readCluster(kube: KubeClient): Promise<ClusterState> {
     ...(profile !== undefined && { profile }),
     ...(args !== undefined && { nodeProcess: nodeProcessOf(args) }),
     ...metricsOf(env),
+    webhookCallers: callersOf(callers ?? []),
     nodes: realNodes.map(({ name }) => name),
     schedulableNodes: realNodes.filter(({ isClosed }) => !isClosed).length,
   };

@@ -10,6 +10,7 @@ import type { NodeProcess } from '#shared/domain/network-keys.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { agentFailure } from './agent-failure.ts';
 import { applyManifests, installManager, typeOf, waitForAgent, waitForFabric } from './apply.ts';
+import { settleCallers } from './callers.ts';
 import { type ClusterState, readCluster } from './cluster-state.ts';
 import type { InstallFlags } from './install-flags.ts';
 import { makeWay } from './make-way.ts';
@@ -113,6 +114,7 @@ export function manifestsFor(
   });
   const metrics = options.metrics === false ? undefined : (options.metrics ?? state.metrics);
   const credentials = options.credentials ?? state.credentials;
+  const webhookCallers = settleCallers(options.webhookCallers, state.webhookCallers, nodeProcess);
   const manifests = agentManifests({
     clusterId,
     image: options.image ?? state.image ?? agentImage,
@@ -120,6 +122,7 @@ export function manifestsFor(
     replicas: options.replicas ?? Math.max(1, Math.min(2, state.schedulableNodes)),
     labels: options.labels,
     nodeProcess,
+    webhookCallers,
     ...(credentials !== undefined && { credentials }),
     ...(options.sharePercent !== undefined && { sharePercent: options.sharePercent }),
     ...(storage !== undefined && { storage }),

@@ -30,6 +30,8 @@ export interface InstallFlags {
   readonly gatewayReplicas?: number;
   readonly fullMasquerade?: boolean;
   readonly nodeProcess?: NodeProcess;
+  /** Besides those that are installed. */
+  readonly webhookCallers?: readonly string[];
   /** false: none; absent: what is installed. */
   readonly metrics?: MetricsAccess | false;
   readonly profile?: ProfileName;

@@ -20,6 +20,7 @@ import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import { defaultSharePercent, type PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import { agentRules, leaseRules, namespaceRules } from './agent-rights.ts';
 import { alone, withNodeProcess } from './arrangement.ts';
+import { callerManifests } from './caller-manifests.ts';
 import { fabricManifests } from './fabric-manifests.ts';
 import { gatewayTemplates } from './gateway-templates.ts';
 import { installLabel } from './install-label.ts';
@@ -53,6 +54,8 @@ export interface InstallOptions {
   readonly nodeProcess?: NodeProcess;
   /** Absent: no process serves metrics. */
   readonly metrics?: MetricsAccess;
+  /** Ranges from which the API server calls the webhooks, to close them to all others. Absent or empty: they are open. */
+  readonly webhookCallers?: readonly string[];
   /** What the distribution needs. */
   readonly platform?: PlatformSettings;
   /** The distribution, where a person said it; kept for the next installation. */
@@ -111,6 +114,7 @@ export function objectsOfAgent(options: InstallOptions): [Namespace, ...KubeObje
     policy(options.sharePercent ?? defaultSharePercent),
     ...(options.joinToken === undefined ? [] : [tokenSecret(options.joinToken)]),
     service(),
+    ...callerManifests(options.webhookCallers ?? [], controllerLabels),
     ...(options.metrics === undefined ? [] : metricsManifests(options.metrics, options.network !== undefined)),
     ...(options.network === undefined ? [] : fabricOf(options, options.network)),
     deployment(options),

@@ -51,6 +51,7 @@ import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { trustedPeers } from '#shared/schema/isthmus/trusted-peer.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
+import { networkPolicies } from './caller-manifests.ts';
 import { installLabel } from './install-label.ts';
 import { defaultPolicy } from './manifests.ts';
 import { securityContextConstraints } from './platform-manifests.ts';
@@ -98,6 +99,7 @@ const inSystemNamespace: readonly ResourceType[] = [
   secrets,
   serviceAccounts,
   leases,
+  networkPolicies,
 ];
 /** Kubernetes puts these into every namespace. */
 const ofKubernetes = new Set(['ConfigMap/kube-root-ca.crt', 'ServiceAccount/default']);

@@ -42,6 +42,10 @@ export const InstallValues = z.strictObject({
     .union([z.literal(false), z.enum(metricsAccess)])
     .optional()
     .describe('Serve metrics on every process; false: none.'),
+  webhookCallers: z
+    .array(Cidr)
+    .optional()
+    .describe('Ranges from which the API server calls the webhooks; others are refused by a NetworkPolicy.'),
   network: z
     .strictObject({
       enabled: z.boolean().optional().describe('Install the network between clusters.'),

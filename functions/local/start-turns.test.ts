@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createStartTurns } from './start-turns.ts';
+import { createStartTurns, turnOfAddress } from './start-turns.ts';
 
 const iteration = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -74,4 +74,13 @@ test('a request that finds nothing else waits for nothing', async () => {
   await iteration();
   await begin('alone');
   expect(begun).toHaveLength(2);
+});
+
+test('one that comes from each address of its /64 waits as one owner, and another host is among the next', async () => {
+  const { begin, begun } = setUp(1);
+  const hosts = Array.from({ length: 200 }, (_, n) => `2001:db8:0:1::${(n + 1).toString(16)}`);
+  const all = [...hosts, '2001:db8:0:2::1', '::ffff:192.0.2.1'].map((address) => begin(turnOfAddress(address)));
+  await Promise.all(all);
+  expect(begun.indexOf(turnOfAddress('2001:db8:0:2::1'))).toBeLessThanOrEqual(32 + 3);
+  expect(begun.indexOf(turnOfAddress('192.0.2.1'))).toBeLessThanOrEqual(32 + 3);
 });

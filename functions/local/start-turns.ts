@@ -5,6 +5,7 @@
  */
 import { performance } from 'node:perf_hooks';
 import { FairQueue } from '#shared/async/fair-queue.ts';
+import { limitKey } from '#shared/domain/socket-address.ts';
 
 export interface StartTurns {
   /** Resolves when it is the turn of this owner: at once when nothing waits and this iteration has time left. */
@@ -13,7 +14,8 @@ export interface StartTurns {
 
 /** The owner of what is known to be of a tenant. */
 export const turnOf = (tenant: string): string => `tenant ${tenant}`;
-export const turnOfAddress = (address: string): string => `address ${address}`;
+/** Of what is not known to be of a tenant. One host has a whole /64 of IPv6 addresses. */
+export const turnOfAddress = (address: string): string => `address ${limitKey(address)}`;
 
 /**
  * Milliseconds of one iteration, the last request begun in it not counted: as long as the rest of the last iteration took, within these bounds. Where

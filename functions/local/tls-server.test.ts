@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { Server } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -131,6 +132,25 @@ describe('a connection that never becomes a request gives its descriptor back', 
     await client();
     await eventually('a fifth is accepted', async () => (accepted.length === 5 ? true : undefined));
     expect(accepted[4]?.destroyed).toBe(false);
+  });
+
+  test('beyond the limit of its /64, whichever of its addresses it comes from', async () => {
+    await serve({ maxFromOneAddress: 3 });
+    const [limit] = server.listeners('connection');
+    const refused = (remoteAddress: string): boolean => {
+      let isClosed = false;
+      const destroy = (): void => {
+        isClosed = true;
+      };
+      const socket = Object.assign(new EventEmitter(), { remoteAddress, destroy });
+      limit?.call(server, socket);
+      return isClosed;
+    };
+    const addresses = [1, 2, 3, 4].map((n) => `2001:db8::${n}`);
+    expect([...addresses, '2001:db8:0:1::1', '::ffff:192.0.2.1', '192.0.2.2'].map(refused)).toEqual([
+      ...[false, false, false, true],
+      ...[false, false, false],
+    ]);
   });
 
   test('300 of them, and the next client is served', async () => {

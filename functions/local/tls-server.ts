@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { Socket } from 'node:net';
-import { unmapped } from '#shared/domain/socket-address.ts';
+import { limitKey, unmapped } from '#shared/domain/socket-address.ts';
 import { answerBrokenRequest } from './http-gateway.ts';
 
 /** Without a complete TLS handshake after this, the connection is closed. */
@@ -10,7 +10,7 @@ const handshakeMs = 10_000;
 
 /** A connection on which no request has begun, and no answer is under way, after this: longer than the pauses of agents. */
 const silentMs = 75_000;
-/** Open connections: in all, and from one address. Agents of one site share an address. */
+/** Open connections: in all, and from one address, or /64 of IPv6. Agents of one site share an address. */
 const maxConnections = 20_000;
 const maxFromOneAddress = 5_000;
 
@@ -64,12 +64,13 @@ function limitConnections(server: Server, options: TlsServerOptions): void {
   server.maxConnections = options.maxConnections ?? maxConnections;
   server.prependListener('connection', (socket: Socket) => {
     const from = unmapped(socket.remoteAddress ?? '');
-    const count = (counts.get(from) ?? 0) + 1;
-    counts.set(from, count);
+    const key = limitKey(from);
+    const count = (counts.get(key) ?? 0) + 1;
+    counts.set(key, count);
     socket.once('close', () => {
-      const left = (counts.get(from) ?? 1) - 1;
-      if (left === 0) counts.delete(from);
-      else counts.set(from, left);
+      const left = (counts.get(key) ?? 1) - 1;
+      if (left === 0) counts.delete(key);
+      else counts.set(key, left);
     });
     if (count > most && !options.isShared?.(from)) socket.destroy();
   });

@@ -86,24 +86,30 @@ test('a client that pipelines more than the limit is cut off', async () => {
   expect(begun.length).toBeLessThanOrEqual(1);
 });
 
-test('when unread answers hold more than the limit, the client that holds most loses those that wait longest, also behind a proxy', async () => {
-  let now = 0;
-  const proxies = trustProxies(['127.0.0.0/8']);
-  const begun = await serve((response) => response.end(large), {
-    mostUnread: 100 << 20,
-    now: () => now,
-    clientOf: proxies.clientOf,
-  });
-  const asks = async (path: string, address: string): Promise<Socket> => {
-    (await client()).write(asking(path, `x-forwarded-for: ${address}\r\n`));
-    const found = await eventually(`${path} has begun`, async () => begun.find((one) => one.path === path));
-    now += 1_000;
-    return found.socket;
-  };
-  const own = [await asks('/a1', '192.0.2.1'), await asks('/b1', '192.0.2.2'), await asks('/b2', '192.0.2.2')];
-  // Beyond the limit, but b2 may still be about to be read.
-  own.push(await asks('/b3', '192.0.2.2'));
-  now += 5_000;
-  own.push(await asks('/a2', '192.0.2.1'));
-  expect(own.map(({ destroyed }) => destroyed)).toEqual([false, true, false, false, false]);
-});
+test.each([
+  { from: 'one address', b: ['192.0.2.2', '192.0.2.2', '192.0.2.2'] },
+  { from: 'addresses of one /64', b: ['2001:db8::1', '2001:db8::2', '2001:db8::3'] },
+] as const)(
+  'when unread answers hold more than the limit, the client that holds most from $from loses those that wait longest, also behind a proxy',
+  async ({ b }) => {
+    let now = 0;
+    const proxies = trustProxies(['127.0.0.0/8']);
+    const begun = await serve((response) => response.end(large), {
+      mostUnread: 100 << 20,
+      now: () => now,
+      clientOf: proxies.clientOf,
+    });
+    const asks = async (path: string, address: string): Promise<Socket> => {
+      (await client()).write(asking(path, `x-forwarded-for: ${address}\r\n`));
+      const found = await eventually(`${path} has begun`, async () => begun.find((one) => one.path === path));
+      now += 1_000;
+      return found.socket;
+    };
+    const own = [await asks('/a1', '192.0.2.1'), await asks('/b1', b[0]), await asks('/b2', b[1])];
+    // Beyond the limit, but b2 may still be about to be read.
+    own.push(await asks('/b3', b[2]));
+    now += 5_000;
+    own.push(await asks('/a2', '192.0.2.1'));
+    expect(own.map(({ destroyed }) => destroyed)).toEqual([false, true, false, false, false]);
+  },
+);

@@ -6,6 +6,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
+import { limitKey } from '#shared/domain/socket-address.ts';
 import { heldFor } from './answer-pieces.ts';
 
 export interface UnreadAnswersOptions {
@@ -75,7 +76,7 @@ export function boundUnreadAnswers(otherwise: RequestListener, options: UnreadAn
 
   function opened(message: IncomingMessage): Open {
     const { socket } = message;
-    const client = clientOf(message);
+    const client = limitKey(clientOf(message));
     const known = connections.get(socket);
     if (known !== undefined) return Object.assign(known, { client });
     const open: Open = { requests: new Set(), client, last: Promise.resolve() };

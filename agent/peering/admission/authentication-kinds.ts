@@ -67,10 +67,10 @@ export function validateReplica({ operation, user, object, before, isOrphaning =
   );
 }
 
-/** Of each kind. A peering needs one NamespaceMap, one Renew and a slice for each virtual node; each costs the provider's controllers a look at all others. */
+/** Of each kind; replicas of the webhooks that ask at the same instant may each let in what the other did not see yet. A peering needs one NamespaceMap, one Renew and a slice for each virtual node; each costs the provider's controllers a look at all others. */
 const mostCopies = 100;
 
-/** `others`: how many objects of the kind there are in its tenant namespace. */
+/** `others`: how many objects of the kind there are in its tenant namespace, those included that were let in and are not stored yet. */
 export const validateCount = ({ kind }: Pick<KubeObject, 'kind'>, others: number): Verdict =>
   others < mostCopies
     ? allow

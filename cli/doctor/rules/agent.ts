@@ -1,4 +1,5 @@
 /** What is wrong with the processes of Isthmus in a cluster, and with what the API server lets them do. Pure. */
+import { callersLabel } from '#cli/install/caller-manifests.ts';
 import { pullRemedy, pullTroubleOf } from '#cli/install/image-pull.ts';
 import { agentName } from '#cli/install/manifests.ts';
 import type { CoreEvent } from '#shared/domain/core-kinds.ts';
@@ -290,9 +291,10 @@ export const webhooks: Rule = (view) => {
   ];
 };
 
-/** Those of ours are in namespaces of guests, never in these. */
+/** Those of an installation, by `--webhook-callers`, let pass what is needed. */
 export const policies: Rule = ({ cluster, facts, kubectl }) => {
   const hit = facts.policies.flatMap((policy) => {
+    if (policy.metadata.labels?.[callersLabel] !== undefined) return [];
     const wanted = Object.entries(policy.spec?.podSelector?.matchLabels ?? {});
     const pods = facts.ownPods.filter(
       (pod) =>

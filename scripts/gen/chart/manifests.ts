@@ -28,6 +28,7 @@ const sentinels: readonly Sentinel[] = [
   sentinel('credentials', '$.Values.credentials'),
   sentinel('podCidr', '$podCidr', 'string', { inNames: dashed('$podCidr') }),
   sentinel('reserved', '$reserved', 'string', { inNames: dashed('$reserved') }),
+  sentinel('caller', '$caller', 'string', { inNames: dashed('$caller') }),
   sentinel('serviceCidr', `${network}.serviceCidr`),
   sentinel('externalCidr', `${network}.externalCidr`),
   sentinel('internalCidr', `${network}.internalCidr`),
@@ -61,6 +62,7 @@ interface Shape {
   readonly storage: boolean;
   readonly metrics: MetricsAccess | undefined;
   readonly constraints: boolean;
+  readonly callers: boolean;
 }
 
 const yesNo = (condition: string) =>
@@ -75,6 +77,7 @@ const choices: { readonly [K in keyof Shape]: readonly { readonly value: Shape[K
   storage: yesNo('$.Values.storage.enabled'),
   metrics: [metricsAre('authenticated'), metricsAre('open'), { value: undefined, when: '(not $.Values.metrics)' }],
   constraints: yesNo(`${platform}.securityContextConstraints`),
+  callers: yesNo('$.Values.webhookCallers'),
 };
 
 const standsFor = <T>(name: string): T => mark(name) as T;
@@ -89,6 +92,7 @@ function optionsOf(shape: Shape, absent?: Optional): InstallOptions {
     sharePercent: standsFor('sharePercent'),
     ...(has('labels') && { labels: { [mark('labels')]: '' } }),
     ...(has('credentials') && { credentials: standsFor<NonNullable<InstallOptions['credentials']>>('credentials') }),
+    ...(shape.callers && { webhookCallers: [mark('caller')] }),
     ...(shape.metrics !== undefined && { metrics: shape.metrics }),
     ...(shape.storage && {
       storage: {
@@ -141,6 +145,7 @@ function over(names: readonly (keyof Shape)[], shape: Partial<Shape>): Tree {
 
 const loops = [
   { mark: mark('podCidr'), over: `$podCidr := ${network}.podCidrs` },
+  { mark: mark('caller'), over: '$caller := $.Values.webhookCallers' },
   { mark: mark('reserved'), over: `$reserved := ${network}.reservedSubnets` },
 ];
 

@@ -62,6 +62,7 @@ const values = fc.record({
   labels: fc.dictionary(key, fc.stringMatching(/^[!-+\-.-<>-~]{0,12}$/), { maxKeys: 4 }),
   sharePercent: fc.integer({ min: 0, max: 10_000 }),
   credentials: maybe(fc.constantFrom('auto' as const, 'certificate' as const, 'token' as const)),
+  webhookCallers: cidrs(0),
   metrics: fc.constantFrom(false as const, 'authenticated' as const, 'open' as const),
   network: fc.record({
     enabled: fc.boolean(),

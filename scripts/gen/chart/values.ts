@@ -6,8 +6,18 @@ import { checks } from '#cli/preflight/findings.ts';
 import { Port } from '#shared/schema/definition/addresses.ts';
 import { defaultSharePercent } from '#shared/schema/isthmus/peering-policy.ts';
 
-const { clusterId, image, apiServerUrl, replicas, labels, sharePercent, credentials, metrics, network } =
-  InstallValues.shape;
+const {
+  clusterId,
+  image,
+  apiServerUrl,
+  replicas,
+  labels,
+  sharePercent,
+  credentials,
+  metrics,
+  webhookCallers,
+  network,
+} = InstallValues.shape;
 const ofNetwork = network.unwrap().shape;
 const name = z.string().regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/);
 const texts = z.record(z.string(), z.string());
@@ -25,6 +35,7 @@ const ChartValues = z.strictObject({
   sharePercent: sharePercent.unwrap(),
   credentials,
   metrics: metrics.unwrap(),
+  webhookCallers: webhookCallers.unwrap(),
   network: z.strictObject({
     enabled: ofNetwork.enabled.unwrap(),
     podCidrs: ofNetwork.podCidrs,
@@ -110,6 +121,9 @@ sharePercent: ${defaultSharePercent}
 
 # Serve metrics on every process: authenticated or open; false: none.
 metrics: false
+
+# Ranges from which the API server calls the webhooks, to refuse all others by a NetworkPolicy; docs/security.md. Empty: open to all.
+webhookCallers: []
 
 network:
   # Install the network between clusters.

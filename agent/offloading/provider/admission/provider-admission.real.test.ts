@@ -174,13 +174,29 @@ describe('ShadowPods', () => {
         /container app has a limit other than its request for cpu/,
       ),
     );
+    await cluster.api.delete(peeringPolicies, { name: 'strict' });
+    const whole = {
+      containers: [{ name: 'app', image: 'app:1' }],
+      initContainers: [{ name: 'first', image: 'app:1' }],
+      resources: { requests: { cpu: '10m', memory: '10Mi' } },
+    };
+    await until(async () => expect(await create(shadow('whole', whole), ...slice)).toMatch(/created/));
+    const even = { requests: { cpu: '10m', memory: '10Mi' }, limits: { cpu: '10m', memory: '10Mi' } };
+    await until(async () =>
+      expect((await cluster.api.get(pods, { namespace: 'apps-cons', name: 'whole' }))?.spec).toMatchObject({
+        ...{ containers: [{ resources: even }], initContainers: [{ resources: even }], resources: even },
+      }),
+    );
+    expect(
+      await create(shadow('uneven', { ...whole, resources: { ...even, limits: { cpu: '9' } } }), ...slice),
+    ).toMatch(/pod as a whole has a limit other than its request for cpu/);
+    await remove('whole');
     await setQuota({ limitsEnforcement: 'None', cordoned: true });
     await until(async () => expect(await create(shadow('late'), ...slice)).toMatch(/cordoned.*\(quota_cordoned\)/));
     await setQuota({ cordoned: null });
     await until(async () => expect(await create(shadow('late'), ...slice)).toMatch(/created/));
     expect(await create(shadow('forgetful', forgetful), ...slice)).toMatch(/created/);
     await remove('forgetful');
-    await cluster.api.delete(peeringPolicies, { name: 'strict' });
   });
 
   test.each([

@@ -6,6 +6,8 @@ import { ownMember } from '#shared/domain/own-member.ts';
 import { compareQuantities } from '#shared/domain/quantity.ts';
 import type { LimitsEnforcement, ResourceList } from '#shared/schema/definition/fields.ts';
 import type { GuestRules } from './decide.ts';
+import { isForNodes } from './node-annotations.ts';
+import { evened, shareOfPod } from './pod-share.ts';
 import { settingText } from './refusal-text.ts';
 
 type Container = PodSpec['containers'][number];
@@ -26,25 +28,28 @@ function larger(a: string | number, b: string | number | undefined): string | nu
   return b !== undefined && compareQuantities(a, b) < 0 ? b : a;
 }
 
-/** What the pod as a whole requests needs no request of a container. */
+/** What the pod as a whole requests needs no request of a container, but under Hard, where each gets a part of it. */
 function filled(container: Container, pod: PodSpec, rules: GuestRules, enforcement: LimitsEnforcement): Container {
   // Go clients send `null` for what is not set.
   const requests = container.resources?.requests ?? {};
   const limits = container.resources?.limits ?? {};
+  const isHard = enforcement === 'Hard';
   const whole = { ...pod.resources?.limits, ...pod.resources?.requests };
+  const amountFor = (resource: string) => {
+    const isOfPod = ownMember(whole, resource) !== undefined;
+    if (isOfPod && !isHard) return undefined;
+    const amount = isOfPod ? shareOfPod(pod, container, resource) : ownMember(rules.defaultRequests, resource);
+    return ownMember(limits, resource) ?? amount;
+  };
   const missing = counted.flatMap((resource) => {
-    const amount = ownMember(limits, resource) ?? ownMember(rules.defaultRequests, resource);
-    return ownMember(requests, resource) !== undefined ||
-      ownMember(whole, resource) !== undefined ||
-      amount === undefined
-      ? []
-      : [[resource, String(amount)] as const];
+    const amount = ownMember(requests, resource) === undefined ? amountFor(resource) : undefined;
+    return amount === undefined ? [] : [[resource, String(amount)] as const];
   });
   const wanted = { ...requests, ...Object.fromEntries(missing) };
   // Under Hard a limit equals the request, also one that was filled in.
-  const bounds: ResourceList = enforcement === 'Hard' ? Object.fromEntries(missing) : rules.defaultLimits;
+  const bounds: ResourceList = isHard ? Object.fromEntries(missing) : rules.defaultLimits;
   const added = Object.entries(bounds).flatMap(([resource, amount]) =>
-    ownMember(limits, resource) !== undefined || ownMember(pod.resources?.limits, resource) !== undefined
+    ownMember(limits, resource) !== undefined || (!isHard && ownMember(pod.resources?.limits, resource) !== undefined)
       ? []
       : [[resource, String(larger(amount, wanted[resource]))] as const],
   );
@@ -65,11 +70,13 @@ export function guestSpec(spec: PodSpec, rules: GuestRules, enforcement: LimitsE
     enforcement === 'None' ? container : filled(container, spec, rules, enforcement);
   const containers = spec.containers.map(fill);
   const initContainers = spec.initContainers?.map(fill);
+  const resources = enforcement === 'Hard' && spec.resources ? evened(spec.resources) : spec.resources;
   const isSame = (before: readonly Container[] | undefined, after: readonly Container[] | undefined): boolean =>
     before == null || before.every((container, i) => container === after?.[i]);
   const tooLong = grace !== undefined && grace > rules.maxGracePeriodSeconds;
   if (
     !tooLong &&
+    resources === spec.resources &&
     kept?.length === tolerations?.length &&
     isSame(spec.containers, containers) &&
     isSame(spec.initContainers, initContainers)
@@ -78,35 +85,16 @@ export function guestSpec(spec: PodSpec, rules: GuestRules, enforcement: LimitsE
   return {
     ...spec,
     containers,
+    ...(resources && { resources }),
     ...(initContainers && { initContainers }),
     ...(tooLong && { terminationGracePeriodSeconds: rules.maxGracePeriodSeconds }),
     ...(kept && { tolerations: kept }),
   };
 }
 
-/** By these, network plugins and container runtimes attach pods to other networks, give them addresses, devices, and roles in the cloud, and open their sandbox. */
-const ofNodes = [
-  ...['k8s.v1.cni.cncf.io/*', 'v1.multus-cni.io/*', 'cni.projectcalico.org/*', 'k8s.ovn.org/*', 'ovn.kubernetes.io/*'],
-  ...[
-    'ipam.cilium.io/*',
-    'network.harvesterhci.io/*',
-    'io.kubernetes.cri-o.*',
-    'cri-o.io/*',
-    'io.katacontainers.*',
-    'io.containerd.*',
-    'dev.gvisor.*',
-    'networking.gke.io/*',
-    'vpc.amazonaws.com/*',
-    'iam.amazonaws.com/*',
-  ],
-  // Devices and mounts of the node, by plugins of the runtime (NRI, CDI) and its hooks; properties of the container's unit.
-  ...['devices.nri.io/*', 'mounts.nri.io/*', 'cdi-devices.nri.io/*', 'ulimits.nri.containerd.io/*'],
-  ...['devices.gke.io/*', 'cdi.k8s.io/*', 'io.containers.*', 'run.oci.*', 'org.systemd.property.*'],
-];
-
 type Texts = Readonly<Record<string, string>>;
 const isLeftOut = ({ nodeAnnotations }: GuestRules, key: string): boolean =>
-  matchesAny(ofNodes, key) && !matchesAny(nodeAnnotations, key);
+  isForNodes(key) && !matchesAny(nodeAnnotations, key);
 
 /** The annotations that a guest's pod gets; the same object when that is all. */
 export function guestAnnotations(annotations: Texts, rules: GuestRules): Texts {

@@ -6,6 +6,8 @@ import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { podRequests } from '#shared/domain/pod-resources.ts';
 import type { GuestPolicy } from '#shared/schema/isthmus/guest-policy.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
+import type { Quota } from '#shared/schema/liqo/quota.ts';
+import { validateQuota } from '../quota/fits.ts';
 import { guestRules, safeRules } from './decide.ts';
 import { guestAnnotations, guestSpec, limitations } from './guest-spec.ts';
 
@@ -115,6 +117,71 @@ describe('of the spec of a guest’s pod', () => {
   test('what the pod requests as a whole is not requested again for its containers', () => {
     const whole = spec({ resources: { requests: { cpu: '1', memory: '1Gi' } } });
     expect(guestSpec(whole, safeRules, 'Soft')).toBe(whole);
+  });
+
+  describe('under Hard, where the pod has resources as a whole,', () => {
+    const whole = { requests: { cpu: '1', memory: '1Gi' } };
+    const hard = (pod: object) =>
+      guestSpec({ containers: [{ name: 'app' }], resources: whole, ...pod } as PodSpec, safeRules, 'Hard');
+    const both = (cpu: string, memory: string) => ({ requests: { cpu, memory }, limits: { cpu, memory } });
+
+    test('its only container gets all of them, and the pod the limits that are missing', () => {
+      expect(hard({})).toEqual({
+        containers: [{ name: 'app', resources: both('1', '1Gi') }],
+        resources: both('1', '1Gi'),
+      });
+      expect(hard({ resources: { limits: { cpu: '2' } } })).toEqual({
+        containers: [{ name: 'app', resources: both('2', '64Mi') }],
+        resources: { requests: { cpu: '2' }, limits: { cpu: '2' } },
+      });
+    });
+
+    test('containers and sidecars that say nothing get equal parts of what the others leave, init containers what sidecars leave', () => {
+      const { containers, initContainers } = hard({
+        containers: [{ name: 'a' }, { name: 'b', resources: { limits: { cpu: '400m', memory: '512Mi' } } }],
+        initContainers: [{ name: 'first' }, { name: 'beside', restartPolicy: 'Always' }],
+      });
+      expect(containers.map(({ resources }) => resources)).toEqual([both('300m', '256Mi'), both('400m', '512Mi')]);
+      expect(initContainers?.map(({ resources }) => resources)).toEqual([both('700m', '768Mi'), both('300m', '256Mi')]);
+    });
+
+    test('a container gets nothing where the others have all, and nothing that differs is made equal', () => {
+      const full = { name: 'b', resources: both('1', '1Gi') };
+      expect(hard({ containers: [{ name: 'a' }, full] }).containers).toEqual([{ name: 'a' }, full]);
+      const uneven = { requests: { cpu: '1' }, limits: { cpu: '2' } };
+      expect(hard({ resources: uneven }).resources).toEqual(uneven);
+    });
+
+    test('whichever containers it has: what is filled in is accepted, and no more than before', () => {
+      const amounts = fc.record(
+        { cpu: fc.constantFrom('1m', '250m'), memory: fc.constantFrom('1Mi', '100Mi') },
+        { requiredKeys: [] },
+      );
+      const container = fc.record(
+        { name: fc.constant('c'), resources: fc.record({ limits: amounts }), restartPolicy: fc.constant('Always') },
+        { requiredKeys: ['name'] },
+      );
+      const quota = {
+        metadata: { name: 'q' },
+        spec: { user: 'u', limitsEnforcement: 'Hard', resources: { cpu: '9', memory: '9Gi' } },
+      };
+      fc.assert(
+        fc.property(
+          fc.array(container, { minLength: 1, maxLength: 3 }),
+          fc.array(container, { maxLength: 2 }),
+          fc.constantFrom('requests', 'limits'),
+          (containers, initContainers, said) => {
+            const asked = { containers, initContainers, resources: { [said]: { cpu: '2', memory: '2Gi' } } } as PodSpec;
+            const given = guestSpec(asked, safeRules, 'Hard');
+            expect(validateQuota(quota as unknown as Quota, given, {})).toEqual({ allowed: true });
+            expect(podRequests(given)).toEqual(podRequests(asked));
+            // An API server that does not know resources of whole pods keeps what binds each container.
+            const { resources: _, ...dropped } = given;
+            expect(validateQuota(quota as unknown as Quota, dropped, {})).toEqual({ allowed: true });
+          },
+        ),
+      );
+    });
   });
 
   test('whichever containers a pod has, under Soft it requests cpu and memory, and never less than it asked for', () => {

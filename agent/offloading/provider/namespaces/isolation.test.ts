@@ -167,4 +167,32 @@ describe('a guest of rome', () => {
       }),
     );
   });
+
+  test('reaches no port of the agent, which stands among the pods of the provider, even where their range is a private one that nothing names', () => {
+    const octet = fc.integer({ min: 0, max: 255 });
+    // Health, metrics, webhooks, the proxy and the front door, kubelet APIs, and the port of DNS.
+    const port = fc.constantFrom(53, 8080, 8443, 9443, 443, 8118, 8119, 11_250, 11_262);
+    const agent = { 'kubernetes.io/metadata.name': 'liqo' };
+    const known = policyOf();
+    const unknown = policyOf({}, { networks: [], nodes: [] });
+    fc.assert(
+      fc.property(octet, octet, port, (a, b, at) => {
+        for (const range of ['11.0', '11.1.0'])
+          expect(
+            leaves(known, {
+              address: `${range}.${a}.${b}`.split('.').slice(0, 4).join('.'),
+              namespace: agent,
+              port: at,
+            }),
+          ).toBe(false);
+        for (const range of ['10.244', '172.16', '192.168', '100.64'])
+          expect(leaves(unknown, { address: `${range}.${a}.${b}`, namespace: agent, port: at })).toBe(false);
+      }),
+    );
+  });
+
+  test('reaches the agent where the policy of the provider takes its isolation away or opens its ranges', () => {
+    const agent = { address: '10.244.0.7', namespace: { 'kubernetes.io/metadata.name': 'liqo' }, port: 9443 };
+    expect(leaves(policyOf({ closedRanges: ['169.254.0.0/16'] }, { networks: [], nodes: [] }), agent)).toBe(true);
+  });
 });

@@ -28,6 +28,10 @@ const ofPod = (requests: Record<string, string>) => ({
   containers: [{ name: 'a' }],
   resources: { requests, limits: { cpu: '64', memory: '256Gi' } },
 });
+const evenBut = (resources: object) => {
+  const amounts = { cpu: '100m', memory: '1Mi' };
+  return { containers: [{ name: 'a', resources: { requests: amounts, limits: amounts } }], resources };
+};
 const shadow = (name: string, cpu: number, phase?: 'Running' | 'Succeeded' | 'Failed'): ShadowPod => ({
   apiVersion: 'offloading.liqo.io/v1beta1',
   kind: 'ShadowPod',
@@ -69,6 +73,14 @@ describe('quota', () => {
     ['Soft', ofPod({ cpu: '100m', memory: '1Mi' }), undefined],
     // A limit of the pod may be any, and older API servers drop both.
     ['Hard', ofPod({ cpu: '100m', memory: '1Mi' }), /container a has no request for cpu/],
+    [
+      'Hard',
+      evenBut({ requests: { cpu: '1' }, limits: { cpu: '2' } }),
+      /pod as a whole has a limit other than .* for cpu/,
+    ],
+    ['Hard', evenBut({ requests: { memory: '1Gi' } }), /pod as a whole has a limit other than .* for memory/],
+    ['Soft', evenBut({ requests: { cpu: '1' }, limits: { cpu: '2' } }), undefined],
+    ['Hard', evenBut({ limits: { cpu: '1' } }), undefined],
   ] as const)('enforcement %s judges containers', (limitsEnforcement, spec, message) => {
     const verdict = validateQuota(quota({ cpu: '1', memory: '1Gi' }, { limitsEnforcement }), spec, {});
     if (message === undefined) expect(verdict.allowed).toBe(true);

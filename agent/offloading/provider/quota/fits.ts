@@ -44,7 +44,10 @@ export function validateQuota({ spec }: Quota, pod: PodSpec, used: Amounts): Ver
     : deny('quota_exceeded', `quota of ${spec.user} exceeded: ${problems.join('; ')}`);
 }
 
-/** Soft: each container, or the pod, requests cpu and memory. Hard: each container, and its limits equal its requests. */
+/**
+ * Soft: each container, or the pod, requests cpu and memory. Hard: each container, and its limits equal its requests; so do those of the pod as a whole, where it
+ * has some: containers that are added to a running pod to debug it have no limit but that.
+ */
 function enforcementProblem(enforcement: LimitsEnforcement, pod: PodSpec): string | undefined {
   if (enforcement === 'None') return undefined;
   for (const container of [...(pod.initContainers ?? []), ...pod.containers]) {
@@ -52,7 +55,17 @@ function enforcementProblem(enforcement: LimitsEnforcement, pod: PodSpec): strin
     if (problem !== undefined)
       return `container ${container.name} ${problem}, which limitsEnforcement ${enforcement} asks for`;
   }
-  return undefined;
+  const other = enforcement === 'Hard' ? unevenResource(pod.resources) : undefined;
+  return other === undefined
+    ? undefined
+    : `the pod as a whole has a limit other than its request for ${other}, which limitsEnforcement ${enforcement} does not allow: resources.limits and resources.requests are to be equal`;
+}
+
+/** The API server takes a limit for a request that is absent. */
+function unevenResource(resources: PodSpec['resources']): string | undefined {
+  const limits = amountsOf(resources?.limits);
+  const requests = { ...limits, ...amountsOf(resources?.requests) };
+  return Object.keys(requests).find((resource) => requests[resource] !== ownMember(limits, resource));
 }
 
 function containerProblem(enforcement: LimitsEnforcement, { resources }: Container, pod: PodSpec): string | undefined {
