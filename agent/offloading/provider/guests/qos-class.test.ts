@@ -64,8 +64,9 @@ describe('a guest whose consumer cannot take another class', () => {
   });
 });
 
-function bookOf(guests: GuestPolicy, limitsEnforcement: LimitsEnforcement) {
-  const policy = { metadata: { name: 'p' }, spec: { asProvider: { enabled: true, peers: ['*'], guests } } };
+function bookOf(guests: GuestPolicy, limitsEnforcement: LimitsEnforcement, limitRange?: object) {
+  const asProvider = { enabled: true, peers: ['*'], guests, namespaceDefaults: { limitRange } };
+  const policy = { metadata: { name: 'p' }, spec: { asProvider } };
   const quota = { metadata: { name: 'q', namespace: 'ns' }, spec: { user: 'slice', limitsEnforcement, resources: {} } };
   const caches = {
     cache({ kind }: { readonly kind: string }) {
@@ -119,5 +120,21 @@ describe('a pod that requests nothing', () => {
     expect(book.problemOf(shadow(silent, ofIsthmus))).toBeUndefined();
     const limited = pod({ requests: defaults, limits: defaults });
     expect(book.problemOf(shadow(limited))).toBeUndefined();
+  });
+
+  test.each([
+    [{ type: 'Container', default: { cpu: '1' } }, 'Burstable'],
+    [{ type: 'Container', min: { memory: '1Mi' } }, 'Burstable'],
+    [{ type: 'Container', max: both }, 'Guaranteed'],
+    [{ type: 'Pod', max: both }, undefined],
+    [{ type: 'Container', default: { 'ephemeral-storage': '1Gi' } }, undefined],
+    [{ type: 'Container', default: 'surprise' }, undefined],
+  ])('of Liqo is refused where a LimitRange of the policy changes its class: %j, %s', (limit, qosClass) => {
+    const problem = bookOf({}, 'Soft', { limits: [limit] }).problemOf(shadow(silent));
+    if (qosClass === undefined) expect(problem).toBeUndefined();
+    else
+      expect(problem).toMatch(new RegExp(`class BestEffort, .*namespaceDefaults.limitRange.* make that ${qosClass},`));
+    expect(bookOf({}, 'Soft', { limits: [limit] }).problemOf(shadow(silent, ofIsthmus))).toBeUndefined();
+    expect(bookOf({}, 'Soft', { limits: [limit] }).problemOf(shadow(pod({ limits: both })))).toBeUndefined();
   });
 });

@@ -1,5 +1,6 @@
 /** The QoS class that Kubernetes gives a pod, and how a guest keeps it although its provider fills in what it does not request. Pure. */
 
+import * as z from 'zod';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { ownMember } from '#shared/domain/own-member.ts';
 import { type Amounts, addAmounts, amountsOf } from '#shared/domain/pod-resources.ts';
@@ -61,4 +62,50 @@ export function classProblem(asked: PodSpec, filled: PodSpec, enforcement: Limit
     }
   }
   return undefined;
+}
+
+const Quantities = z.record(z.string(), z.union([z.string(), z.number()])).nullish();
+const LimitRangeSpec = z.looseObject({
+  limits: z.array(
+    z.looseObject({
+      type: z.string(),
+      default: Quantities,
+      defaultRequest: Quantities,
+      max: Quantities,
+      min: Quantities,
+    }),
+  ),
+});
+
+/** What a LimitRange, by its spec, fills into containers: by Kubernetes' rules the bounds are defaults, too, and a limit is a request. The first item that names a resource decides. */
+function withLimitRange(pod: PodSpec, spec: unknown): PodSpec {
+  // The API server judges it when it is applied.
+  const items = (LimitRangeSpec.safeParse(spec).data?.limits ?? []).filter(({ type }) => type === 'Container');
+  const each = items.map(({ min, max, default: limit, defaultRequest }) => {
+    const limits = { ...max, ...limit };
+    return { limits, requests: { ...min, ...limits, ...defaultRequest } };
+  });
+  const [limits, requests] = (['limits', 'requests'] as const).map((list) =>
+    Object.assign({}, ...each.map((one) => one[list]).toReversed()),
+  );
+  const add = ({ resources, ...container }: Container): Container => ({
+    ...container,
+    resources: {
+      ...resources,
+      limits: { ...limits, ...resources?.limits },
+      requests: { ...requests, ...resources?.limits, ...resources?.requests },
+    },
+  });
+  return {
+    ...pod,
+    containers: pod.containers.map(add),
+    ...(pod.initContainers && { initContainers: pod.initContainers.map(add) }),
+  };
+}
+
+/** The provider's own LimitRange in the namespaces of guests changes what is made of a ShadowPod after us. */
+export function limitRangeProblem(made: PodSpec, spec: unknown): string | undefined {
+  const [before, after] = [qosClassOf(made), qosClassOf(withLimitRange(made, spec))];
+  if (before === after) return undefined;
+  return `spec.pod.containers have the QoS class ${before}, and the defaults of this provider's LimitRange (namespaceDefaults.limitRange of the provider's PeeringPolicy) make that ${after}, which a consumer that runs Liqo cannot report of its own pod; accepted are pods whose containers all have requests and limits for what the LimitRange names, or at the provider one without defaults, min and max of cpu and memory`;
 }

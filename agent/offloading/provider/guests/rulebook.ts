@@ -1,5 +1,6 @@
 /** The rules for guests as the caches know them: by consumer, and what becomes of the spec of each ShadowPod. */
 import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
+import { termsFor } from '#agent/peering/slices/grant.ts';
 import type { Cache, Caches } from '#kube/model/types.ts';
 import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
@@ -9,7 +10,7 @@ import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import { type GuestRules, guestRules } from './decide.ts';
 import { guestSpec } from './guest-spec.ts';
-import { classProblem, withClassKept } from './qos-class.ts';
+import { classProblem, limitRangeProblem, withClassKept } from './qos-class.ts';
 
 const userIndex = 'user';
 const userOf = ({ spec }: Quota): string[] => [creatorOf(spec.user)];
@@ -57,6 +58,11 @@ export function createRulebook(caches: Caches): Rulebook {
     return strictest.find((one) => named.includes(one)) ?? 'None';
   }
   const specOf = (shadow: ShadowPod): PodSpec => guestSpec(shadow.spec.pod, rulesFor(shadow), enforcementOf(shadow));
+  function podSpecOf(shadow: ShadowPod): PodSpec {
+    const filled = specOf(shadow);
+    if (keepsOwnClass(shadow)) return filled;
+    return withClassKept(guestSpec(shadow.spec.pod, rulesFor(shadow), 'None'), filled);
+  }
 
   return {
     policies,
@@ -64,13 +70,17 @@ export function createRulebook(caches: Caches): Rulebook {
     quotasOf,
     rulesOf,
     specOf,
-    podSpecOf(shadow) {
-      const filled = specOf(shadow);
-      if (keepsOwnClass(shadow)) return filled;
-      return withClassKept(guestSpec(shadow.spec.pod, rulesFor(shadow), 'None'), filled);
-    },
+    podSpecOf,
     problemOf(shadow) {
-      return keepsOwnClass(shadow) ? undefined : classProblem(shadow.spec.pod, specOf(shadow), enforcementOf(shadow));
+      if (keepsOwnClass(shadow)) return undefined;
+      const consumer = shadow.metadata.labels?.[label.origin] ?? '';
+      const ranges = termsFor(policies.list(), consumer).map(
+        ([, { namespaceDefaults }]) => namespaceDefaults?.limitRange,
+      );
+      return (
+        classProblem(shadow.spec.pod, specOf(shadow), enforcementOf(shadow)) ??
+        limitRangeProblem(podSpecOf(shadow), ranges.find(Boolean))
+      );
     },
   };
 }

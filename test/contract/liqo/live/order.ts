@@ -1,5 +1,5 @@
 /**
- * In which order writes took effect. An API server counts the revisions of its store, one for each write of whatever kind, and the answer to a write has
+ * In which order writes took effect. An API server counts the revisions of its store, one for each write of any kind, and the answer to a write has
  * the one that it made; the time at which a request came says less, because a request that came first may wait for a webhook or be tried again. Pure.
  */
 import type { Write } from './audit.ts';
