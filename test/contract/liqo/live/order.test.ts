@@ -89,11 +89,26 @@ test('a deletion, whose answer has no revision, follows what was written to its 
 test('two API servers count by themselves: their writes are in the order of time, without changing that of either', () => {
   const all = [
     wrote({ name: 'm1', revision: 101, from: 3, at: 'milan' }),
-    wrote({ name: 'm2', revision: 102, from: 1, at: 'milan' }),
+    wrote({ name: 'm2', revision: 102, from: 1, to: 3.5, at: 'milan' }),
     wrote({ name: 'r1', revision: 7, from: 2, at: 'rome' }),
     wrote({ name: 'r2', revision: 8, from: 4, at: 'rome' }),
   ];
   const expected = ['r1', 'm1', 'm2', 'r2'];
+  expect(names(all)).toEqual(expected);
+  expect(names(all.toReversed())).toEqual(expected);
+});
+
+test('a write that changed nothing is left out, and one that took the last finalizer off is a deletion, though both are answered with an older revision', () => {
+  const ending = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+  const all = [
+    wrote({ name: 'first', uid: 'u', revision: 5, from: 1 }),
+    wrote({ name: 'cause', revision: 6, from: 2, at: 'milan' }),
+    wrote({ name: 'effect', revision: 900, from: 3, at: 'rome' }),
+    wrote({ name: 'nothing', uid: 'u', revision: 5, from: 4 }),
+    wrote({ name: 'last finalizer', uid: 'u', revision: 5, from: 5, more: ending }),
+    wrote({ name: 'later', revision: 7, from: 6 }),
+  ];
+  const expected = ['first', 'cause', 'effect', 'last finalizer', 'later'];
   expect(names(all)).toEqual(expected);
   expect(names(all.toReversed())).toEqual(expected);
 });

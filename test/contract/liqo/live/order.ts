@@ -5,12 +5,7 @@
 import type { Write } from './audit.ts';
 import type { Place, Seen } from './capture.ts';
 
-interface Placed {
-  readonly seen: Seen;
-  readonly revision: number;
-}
-
-const revisionOf = ({ response }: Write): number | undefined => {
+const answeredRevision = ({ response }: Write): number | undefined => {
   const { resourceVersion } = response?.metadata ?? {};
   return resourceVersion === undefined ? undefined : Number(resourceVersion);
 };
@@ -24,34 +19,59 @@ const uidsOf = ({ response }: Write): readonly string[] =>
   ].filter((uid) => uid !== undefined);
 
 /**
- * The answer to a deletion that takes effect at once has no revision. It comes after all that was written to its object, and after each write that both came and
- * was answered before it.
+ * The revision that a write made; undefined where its answer does not say. One that was there before the write came is of an earlier write: this one
+ * changed nothing, or it took the last finalizer off, which is answered with the object as it was.
  */
-function revisionOfDeletion(one: Write, known: readonly Write[]): number {
-  const uids = uidsOf(one);
-  const before = known.filter(
-    (other) =>
-      (other.at < one.at && other.answeredAt < one.answeredAt) || uidsOf(other).some((uid) => uids.includes(uid)),
+function revisionsOf(writes: readonly Write[]): ReadonlyMap<Write, number | undefined> {
+  const answered = writes
+    .map((write) => ({ write, revision: answeredRevision(write) }))
+    .filter((one): one is { write: Write; revision: number } => one.revision !== undefined);
+  return new Map(
+    writes.map((write) => {
+      const own = answeredRevision(write);
+      const isOld = answered.some(
+        ({ write: other, revision }) => revision >= (own ?? 0) && other.answeredAt < write.at,
+      );
+      return [write, isOld ? undefined : own];
+    }),
   );
-  return Math.max(0, ...before.map((other) => revisionOf(other) ?? 0));
+}
+
+/** Of a write without a revision, a deletion above all: it comes after what was written to its object, and after each write that both came and was answered before it. */
+function placeOf(one: Write, revisions: ReadonlyMap<Write, number | undefined>): number {
+  const uids = uidsOf(one);
+  const before = [...revisions].filter(
+    ([other]) =>
+      (other.at < one.at && other.answeredAt < one.answeredAt) ||
+      (other.at < one.answeredAt && uidsOf(other).some((uid) => uids.includes(uid))),
+  );
+  return Math.max(0, ...before.map(([, revision]) => revision ?? 0));
+}
+
+/** Another deletion of an object that is being deleted changes nothing, either. */
+function isEnd({ verb, response }: Write): boolean {
+  const { deletionTimestamp, finalizers = [] } = response?.metadata ?? {};
+  return finalizers.length === 0 && (verb === 'delete' || deletionTimestamp !== undefined);
 }
 
 function atOneServer(all: readonly Seen[]): readonly Seen[] {
-  const known = all.map(({ write }) => write).filter((write) => revisionOf(write) !== undefined);
-  const placed: Placed[] = all.map((seen) => ({
-    seen,
-    revision: revisionOf(seen.write) ?? revisionOfDeletion(seen.write, known),
-  }));
-  const isDeletion = ({ seen }: Placed): number => (revisionOf(seen.write) === undefined ? 1 : 0);
-  const byTime = (a: Placed, b: Placed): number => compare(a.seen.write.at, b.seen.write.at);
-  return placed
-    .sort((a, b) => a.revision - b.revision || isDeletion(a) - isDeletion(b) || byTime(a, b))
+  const revisions = revisionsOf(all.map(({ write }) => write));
+  const isUnsaid = ({ write }: Seen): boolean => revisions.get(write) === undefined;
+  return all
+    .filter((seen) => !isUnsaid(seen) || isEnd(seen.write) || answeredRevision(seen.write) === undefined)
+    .map((seen) => ({ seen, place: revisions.get(seen.write) ?? placeOf(seen.write, revisions) }))
+    .sort(
+      (a, b) =>
+        a.place - b.place ||
+        Number(isUnsaid(a.seen)) - Number(isUnsaid(b.seen)) ||
+        compare(a.seen.write.at, b.seen.write.at),
+    )
     .map(({ seen }) => seen);
 }
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Of one API server by its revisions. Of two, whose revisions have nothing to do with each other, by time, as far as the order of each stays. */
+/** Of one API server by its revisions, without what changed nothing. Of two, whose revisions have nothing to do with each other, by time, as far as the order of each stays. */
 export function inOrder(all: readonly Seen[]): readonly Seen[] {
   const places = [...new Set(all.map(({ at }) => at))];
   const timed = places.flatMap((place: Place) => {
