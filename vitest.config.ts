@@ -1,4 +1,4 @@
-// Five test projects: `fast` for every save, `real` for real components, `system` for whole clusters, `long` for second copies of a proof and long
+// Six test projects: `fast` for every save, `thorough` for generated cases in memory, `real` for real components, `system` for whole clusters, `long` for second copies of a proof and long
 // waits, `examples` for the pages of examples/.
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
@@ -21,11 +21,27 @@ const rooms = [
   'bench',
 ];
 
+/**
+ * Generated cases and histories in memory, each of which takes seconds of processor time. Part of `npm test`; `npm run test:fast` leaves them out, so that
+ * it stays under two minutes.
+ */
+const thorough = [
+  'agent/broker/trust/lies.test.ts',
+  'agent/network/link/tunnel/two-sides.test.ts',
+  'agent/peering/renewal/recovery.test.ts',
+  'agent/reflection/model.test.ts',
+  'bench/cost/cost.test.ts',
+  'control/limits/capacity.test.ts',
+  'control/peerings/coordinator/coordinator.test.ts',
+  'functions/api/isolation.test.ts',
+  'test/orderings/**/*.test.ts',
+];
+
 /** Part of `npm run test:long` only. */
 const long = '**/*.long.test.ts';
 const examples = ['test/system/examples/**/*.real.test.ts'];
 
-/** `fast` needs nothing but Node; `real` needs root, Linux and the built components of the test bed; `system` has whole clusters. */
+/** `fast` and `thorough` need nothing but Node; `real` needs root, Linux and the built components of the test bed; `system` has whole clusters. */
 const system = ['test/system/{whole-clusters,network,brokerless,storage,chart}/*.real.test.ts'];
 
 /**
@@ -42,25 +58,26 @@ const chaiConfig = { truncateThreshold: 20_000 };
 
 const setupFiles = ['test/harness/fail-on-warnings.ts'];
 
+const unit = rooms.map((room) => `${room}/**/*.test.ts`);
+const notUnit = ['**/*.real.test.ts', long, '**/node_modules/**'];
+
+const inMemory = {
+  maxWorkers: Math.max(2, availableParallelism() - 1),
+  chaiConfig,
+  setupFiles: [...setupFiles, 'test/harness/fail-on-leftovers.ts'],
+  // Nothing here mocks a module: what one file has loaded, the next one in its worker need not load again.
+  isolate: false,
+  testTimeout: 60_000,
+};
+
 export default defineConfig({
   // How long each file took last, by which the longest begin first, also in a fresh clone.
   cacheDir: path.join(cacheDir(), 'vite'),
   test: {
     sequence: { sequencer: LongestFirst },
     projects: [
-      {
-        test: {
-          name: 'fast',
-          maxWorkers: Math.max(2, availableParallelism() - 1),
-          chaiConfig,
-          setupFiles: [...setupFiles, 'test/harness/fail-on-leftovers.ts'],
-          include: rooms.map((room) => `${room}/**/*.test.ts`),
-          exclude: ['**/*.real.test.ts', long, '**/node_modules/**'],
-          // Nothing here mocks a module: what one file has loaded, the next one in its worker need not load again.
-          isolate: false,
-          testTimeout: 60_000,
-        },
-      },
+      { test: { ...inMemory, name: 'fast', include: unit, exclude: [...notUnit, ...thorough] } },
+      { test: { ...inMemory, name: 'thorough', include: thorough, exclude: notUnit } },
       {
         test: {
           name: 'real',

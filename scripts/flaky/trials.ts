@@ -36,7 +36,7 @@ function whole(name: keyof typeof most, text: string, least: number): number {
 /** Of vitest. Three share an ending; vitest runs a file in the one of them that includes it. */
 export function projectsOf(file: string): readonly string[] {
   if (file.endsWith('.long.test.ts')) return ['long'];
-  if (!file.endsWith('.real.test.ts')) return ['fast'];
+  if (!file.endsWith('.real.test.ts')) return ['fast', 'thorough'];
   return ['real', 'system', 'examples'];
 }
 

@@ -2,12 +2,12 @@
 import { nameList } from '#shared/domain/name-list.ts';
 import { nothing, type Result, sum } from './closing.ts';
 import { type Pass, passesOn, recordPass } from './passes.ts';
-import type { Rows, Suite } from './suites.ts';
+import { areInMemory, type Rows, type Suite } from './suites.ts';
 
 /** A file of real components or whole clusters is a part; a check and unit tests, of which each file takes a moment, are one each. `filesOf` lists the files of a suite. */
 export const partsOf = (rows: Rows, filesOf: (suite: Suite) => readonly string[]): readonly Suite[] =>
   rows.flat().flatMap((suite): readonly Suite[] => {
-    if (suite.kind === 'check' || suite.projects.includes('fast')) return [suite];
+    if (suite.kind === 'check' || areInMemory(suite.projects)) return [suite];
     return filesOf(suite).map((file) => ({ ...suite, name: `${suite.name}: ${file}`, paths: [file], again: false }));
   });
 

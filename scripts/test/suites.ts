@@ -1,6 +1,6 @@
 /** What `npm test` and `npm run test:long` run, in the order in which a failure is cheapest. */
 
-type Project = 'fast' | 'real' | 'system' | 'long' | 'examples';
+type Project = 'fast' | 'thorough' | 'real' | 'system' | 'long' | 'examples';
 
 export type Suite =
   /** One passed or failed check, by the exit code of a program of Node. */
@@ -19,7 +19,11 @@ export type Suite =
 
 /** Whether it needs Debian packages and built components; the others need nothing but Node. */
 export const needsMachine = (suite: Suite): boolean =>
-  suite.kind === 'tests' ? suite.projects.some((project) => project !== 'fast') : suite.onClusters === true;
+  suite.kind === 'tests' ? !areInMemory(suite.projects) : suite.onClusters === true;
+
+/** Whether they need nothing but Node. */
+export const areInMemory = (projects: readonly Project[]): boolean =>
+  projects.every((project) => project === 'fast' || project === 'thorough');
 
 /** One row after the other; the suites of a row run at the same time: the first in the foreground, the others on the processor time that it leaves. */
 export type Rows = readonly (readonly [Suite, ...Suite[]])[];
@@ -34,7 +38,7 @@ const tests = (name: string, projects: Project | readonly Project[], ...paths: s
   node: 'this',
   projects: [projects].flat(),
   paths,
-  again: projects !== 'fast',
+  again: !areInMemory([projects].flat()),
 });
 const onNode24 = (suite: Suite): Suite => ({
   ...suite,
@@ -53,7 +57,7 @@ export const lists = {
       check('nothing is unused', 'node_modules/knip/bin/knip.js', '--no-progress', '--treat-config-hints-as-errors'),
       program('generated files are current', 'scripts/gen/main.ts', '--check'),
     ],
-    [tests('unit and contract tests', 'fast')],
+    [tests('unit and contract tests', ['fast', 'thorough'])],
     // Whole clusters mostly wait: the rest of the tests on real components takes what they leave, and cloud templates what those leave.
     [
       tests('tests on real components and whole clusters', ['real', 'system']),
@@ -64,7 +68,7 @@ export const lists = {
   ],
   long: [
     [
-      onNode24(tests('unit tests on Node 24', 'fast', ...onBoth)),
+      onNode24(tests('unit tests on Node 24', ['fast', 'thorough'], ...onBoth)),
       onNode24(tests('API server tests on Node 24', 'real', 'kube/', 'test/contract/crds')),
     ],
     [tests('second copies and long waits', 'long')],
