@@ -52,10 +52,10 @@ export const GuestPolicy = z.object({
     'Of the Quotas of these consumers, default Soft. Unsafe: None, as in Liqo, where pods that request nothing count for nothing.',
   ),
   defaultRequests: ResourceList.optional().describe(
-    'Requests of containers that have none, under Soft and Hard; default cpu 25m and memory 64Mi. Empty: such pods are refused.',
+    'Requests of containers that have none, under Soft and Hard; default cpu 25m and memory 64Mi. Empty: such pods are refused. For a consumer that runs Liqo they only count where they would change the QoS class.',
   ),
   defaultLimits: ResourceList.optional().describe(
-    'Limits of containers that have none, under Soft; default none. Never below the request.',
+    'Limits of containers that have none, under Soft; default none. Never below the request. Pods of a consumer that runs Liqo whose QoS class they would change are refused.',
   ),
   namespaces: list.describe(
     'Names of their namespaces here, besides those that end with the ID of the consumer; default `*`: all but reserved ones, which need a longer pattern. `*` begins or ends a pattern. Empty: only with the suffix.',

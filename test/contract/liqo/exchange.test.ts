@@ -63,6 +63,7 @@ test('two recordings of which one saw an object on its way have the same outcome
   const late = [step({ create: { ...slice, spec: { a: 1, b: 2 } } })];
   const of = (steps: readonly Step[]) => outcome({ liqo: '1', isthmusIs: 'provider', steps });
   expect(of(early)).toEqual(of(late));
-  const gone = { 'liqo milan Slice  s': { apiVersion: 'v1', spec: { a: 1, b: 2 }, gone: true } };
+  const gone = { 'liqo milan Slice  s': { apiVersion: 'v1', spec: { a: 1, b: 2 } }, 'gone milan Slice  s': true };
   expect(of([...early, step({ delete: slice })])).toEqual(gone);
+  expect(of([...early, { by: 'isthmus', at: 'milan', absent: slice }])).toEqual(gone);
 });

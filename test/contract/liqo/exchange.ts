@@ -152,8 +152,8 @@ export const sliceUserOf = (slice: string, consumer: string): string =>
   `${slice}-${createHash('sha256').update(consumer).digest('hex').slice(0, 12)}`;
 
 /**
- * What each side made of each object, by side and object: the last that was said of each part before it was deleted, and `gone` when it was. Two
- * recordings of the same programs agree in this, also where the order of two steps is by chance.
+ * What each side made of each object, by side and object: the last that was said of each part before it was deleted; and which objects are gone, on
+ * whose side it is by chance. Two recordings of the same programs agree in this, also where the order of two steps is by chance.
  */
 export function outcome({ steps }: Exchange): Readonly<Record<string, unknown>> {
   const result: Record<string, unknown> = {};
@@ -162,10 +162,11 @@ export function outcome({ steps }: Exchange): Readonly<Record<string, unknown>> 
       const { kind, metadata, ...rest } = step[action] as Manifest & Record<string, unknown>;
       const { name, namespace = '', ...marks } = metadata;
       const side = step.by === 'isthmus' ? 'isthmus' : 'liqo';
-      const key = [side, step.at, kind, namespace, name].join(' ');
+      const object = [step.at, kind, namespace, name].join(' ');
       if ('deletionTimestamp' in marks) continue;
-      const said = action === 'delete' || action === 'absent' ? { gone: true } : { ...marks, ...rest };
-      result[key] = { ...asObject(result[key]), ...said };
+      const isGone = action === 'delete' || action === 'absent';
+      const key = `${isGone ? 'gone' : side} ${object}`;
+      result[key] = isGone ? true : { ...asObject(result[key]), ...marks, ...rest };
     }
   }
   return result;

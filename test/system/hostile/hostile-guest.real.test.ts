@@ -12,6 +12,7 @@ import {
   storageClasses,
 } from '#shared/domain/core-kinds.ts';
 import type { Node, Pod } from '#shared/domain/kube-object.ts';
+import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
@@ -83,15 +84,21 @@ test('a pod with a year to end gets ten minutes, and its share is free only when
   }
 });
 
-test('a pod that requests nothing gets requests, and they count', async () => {
-  const silent = { containers: [{ name: 'app', image: 'app:1' }] };
-  await kubelet.create(shadowPods, shadow('apps-cons', 'silent', silent));
-  const { spec } = await podNamed('silent');
-  expect(spec?.containers[0]?.resources?.requests).toEqual({ cpu: '25m', memory: '64Mi' });
+test.each([
+  ['runs Isthmus gets requests', { [isthmusAnnotation.localPodUid]: 'u' }, { cpu: '25m', memory: '64Mi' }, 'Burstable'],
+  ['may run Liqo stays BestEffort', {}, undefined, 'BestEffort'],
+])('a pod of a consumer that %s, and counts by what it did not request', async (_, annotations, requests, qosClass) => {
+  const silent = shadow('apps-cons', 'silent', { containers: [{ name: 'app', image: 'app:1' }] });
+  await kubelet.create(shadowPods, { ...silent, metadata: { ...silent.metadata, annotations } });
+  const { spec, status } = await podNamed('silent');
+  expect(spec?.containers[0]?.resources?.requests).toEqual(requests);
+  expect(status?.qosClass).toBe(qosClass);
   const rest = { containers: [{ ...container, resources: { requests: { cpu: '2', memory: '1Mi' } } }] };
   expect(await refusal(kubelet.create(shadowPods, shadow('apps-cons', 'rest', rest)))).toMatch(
     /cpu: requested 2, free 1975m of 2 \(quota_exceeded\)/,
   );
+  await kubelet.delete(shadowPods, inApps('silent'));
+  await until(async () => expect(await admin.get(pods, inApps('silent'))).toBeUndefined());
 });
 
 test.each([

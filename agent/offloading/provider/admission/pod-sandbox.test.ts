@@ -4,6 +4,7 @@ import type { PodSpec } from '#shared/domain/kube-object.ts';
 import { podUsage } from '#shared/domain/pod-resources.ts';
 import { type GuestRules, safeRules } from '../guests/decide.ts';
 import { guestSpec, limitations } from '../guests/guest-spec.ts';
+import { classProblem, limitRangeProblem, qosClassOf, withClassKept } from '../guests/qos-class.ts';
 import { validateGuestPod } from './pod-sandbox.ts';
 
 const containers = [{ name: 'main', image: 'web:1' }];
@@ -232,6 +233,9 @@ test('any JSON in the fields of a pod gets a verdict, and what is accepted can b
       for (const enforcement of ['None', 'Soft', 'Hard'] as const) {
         const held = guestSpec(given, safeRules, enforcement);
         podUsage(held);
+        classProblem(given, held, enforcement);
+        limitRangeProblem(given, { limits: [{ type: 'Container', max: { cpu: '1' } }] });
+        expect(qosClassOf(withClassKept(given, held))).toBe(qosClassOf(given));
         expect(held.volumes?.every((volume) => !('hostPath' in volume) || volume.hostPath == null) ?? true).toBe(true);
       }
     }),

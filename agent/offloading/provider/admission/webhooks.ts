@@ -26,7 +26,7 @@ import { createRulebook } from '../guests/rulebook.ts';
 import { offloadedPodCache, shadowPodCache } from '../model/caches.ts';
 import { createAdmissionGate } from '../quota/admission-gate.ts';
 import { usageOf, validateQuota } from '../quota/fits.ts';
-import { heldSpec, isLeftBehind, UsageTotals, withoutAmounts } from '../quota/usage-totals.ts';
+import { heldSpec, isLeftBehind, leftSpec, UsageTotals, withoutAmounts } from '../quota/usage-totals.ts';
 import { validateGuestPod } from './pod-sandbox.ts';
 import { creatorPatch, validateChange, validateCreator, validateOrigin } from './shadow-pod.ts';
 
@@ -104,15 +104,19 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     const finished = new Set(shadows.filter(isFinished).map(keyOf));
     const others = shadows.filter((shadow) => keyOf(shadow) !== key && !reserved.has(keyOf(shadow)));
     const promised = [...reserved].filter(([other]) => other !== key && !finished.has(other));
-    const still = leftBehind.map(({ spec }) => (spec ? podUsage(spec) : {}));
+    const still = leftBehind.map((pod) => podUsage(leftSpec(pod, rulebook)));
     return [...promised.map(([, amounts]) => amounts), ...still].reduce(addAmounts, usageOf(others, specOf));
   };
 
-  async function validateUsage({ object, namespace, name, uid, dryRun, user }: Creation): Promise<Verdict> {
+  async function validateUsage({ object, before, namespace, name, uid, dryRun, user }: Creation): Promise<Verdict> {
     const creator = object.metadata.labels?.[label.creatorUser] ?? creatorOf(user.name);
     const key = `${namespace}/${name || uid}`;
     const labels = { ...object.metadata.labels, [label.creatorUser]: creator };
-    const spec = rulebook.specOf({ ...object, metadata: { ...object.metadata, labels } });
+    const shadow = { ...object, metadata: { ...object.metadata, labels } };
+    // A living pod keeps its class.
+    const problem = before ? undefined : rulebook.problemOf(shadow);
+    if (problem !== undefined) return deny('sandbox_refused', problem);
+    const spec = rulebook.specOf(shadow);
     const judge = (granted: readonly Quota[], amounts: Amounts): Verdict => {
       if (granted.length === 0) {
         return deny(

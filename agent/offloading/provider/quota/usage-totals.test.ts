@@ -159,3 +159,35 @@ test('a ShadowPod that became smaller counts as its pod until that is smaller to
   pod({ requests: { cpu: '25m' } });
   expect(milli()).toBe(25);
 });
+
+test('a pod that outlives its ShadowPod counts as much as that did, also what was only counted', () => {
+  const [shadows, pods] = [new Store<ShadowPod>(() => undefined), new Store<Pod>(() => undefined)];
+  const sources = sourcesOf(shadows, pods);
+  let policy = '25m';
+  let changed = (): void => undefined;
+  const rulebook = {
+    ...sources.rulebook,
+    specOf: () => ({ containers: [{ name: 'app', resources: { requests: { cpu: policy } } }] }),
+    policies: {
+      subscribe(listener: () => void) {
+        changed = listener;
+        return () => undefined;
+      },
+    },
+  };
+  const totals = new UsageTotals({ ...sources, rulebook } as unknown as UsageSources);
+  const milli = () => Number((totals.of('rome').cpu ?? 0n) / 1_000_000n);
+  const named = { name: 'a', namespace: 'demo', resourceVersion: '1', labels: { [label.creatorUser]: 'rome' } };
+  const spec = { containers: [{ name: 'app' }] };
+  shadows.put({ metadata: { ...named, uid: 'one' }, spec: { pod: spec } } as unknown as ShadowPod);
+  const ownerReferences = [{ kind: 'ShadowPod', uid: 'one', controller: true }];
+  pods.put({ metadata: { ...named, uid: 'pod', ownerReferences }, spec } as unknown as Pod);
+  expect(milli()).toBe(25);
+  shadows.remove('demo/a');
+  expect(milli()).toBe(25);
+  policy = '50m';
+  changed();
+  expect(milli()).toBe(50);
+  pods.remove('demo/a');
+  expect(milli()).toBe(0);
+});

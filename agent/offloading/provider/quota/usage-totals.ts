@@ -48,6 +48,10 @@ export const isLeftBehind = (pod: Pod, shadow: ShadowPod | undefined): boolean =
   return owner !== undefined && !ended && shadow?.metadata.uid !== owner;
 };
 
+/** What such a pod counts by: what it asks for, and what counts for a container that asks for nothing, as while its ShadowPod was there. */
+export const leftSpec = ({ metadata, spec }: Pod, { specOf }: Pick<Rulebook, 'specOf'>): PodSpec =>
+  specOf({ metadata, spec: { pod: spec ?? { containers: [] } } } as ShadowPod);
+
 type Container = PodSpec['containers'][number];
 
 /**
@@ -83,6 +87,7 @@ export function heldSpec(spec: PodSpec, shadow: ShadowPod, pod: Pod | undefined)
 }
 
 const podPart = 'pod ';
+const withoutPart = (key: string): string => (key.startsWith(podPart) ? key.slice(podPart.length) : key);
 
 export class UsageTotals {
   readonly #shadows: Pick<Cache<ShadowPod>, 'get'>;
@@ -106,7 +111,7 @@ export class UsageTotals {
     shadows.subscribe(look);
     pods.subscribe(look);
     const lookAtAll = (): void => {
-      for (const key of [...this.#counted.keys()]) if (!key.startsWith(podPart)) this.look(key);
+      for (const key of new Set([...this.#counted.keys()].map(withoutPart))) this.look(key);
     };
     rulebook.policies.subscribe(lookAtAll);
     // Their status is written every other second.
@@ -139,7 +144,7 @@ export class UsageTotals {
 
   #lookAtPod(key: string, shadow: ShadowPod | undefined, pod: Pod | undefined): void {
     const takes = pod?.spec !== undefined && isLeftBehind(pod, shadow);
-    this.#count(`${podPart}${key}`, takes ? pod : undefined, () => pod?.spec as PodSpec);
+    this.#count(`${podPart}${key}`, takes ? pod : undefined, () => leftSpec(pod as Pod, { specOf: this.#specOf }));
   }
 
   #count(key: string, object: ShadowPod | Pod | undefined, specOf: () => PodSpec): void {

@@ -123,7 +123,7 @@ async function reconcile(deps: ShadowPodDeps & Caches, ref: ObjectRef, signal: A
 /** As the rules for guests have it. What is filled in at creation stays out of the comparison with a living pod. */
 function asAllowed(shadow: ShadowPod, rulebook: Rulebook, isNewPod = false): ShadowPod {
   const rules = rulebook.rulesOf(shadow.metadata.labels?.[label.origin] ?? '');
-  const pod = isNewPod ? rulebook.specOf(shadow) : guestSpec(shadow.spec.pod, rules, 'None');
+  const pod = isNewPod ? rulebook.podSpecOf(shadow) : guestSpec(shadow.spec.pod, rules, 'None');
   const before = shadow.metadata.annotations ?? {};
   const annotations = guestAnnotations(before, rules);
   if (pod === shadow.spec.pod && annotations === before) return shadow;

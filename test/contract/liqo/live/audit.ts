@@ -1,4 +1,4 @@
-/** What was written at an API server, by whom, in order: from the server's own audit log with bodies. */
+/** What was written at an API server, and by whom: from the server's own audit log with bodies. */
 import { readFile } from 'node:fs/promises';
 import type { ResourceType } from '#shared/domain/kube-object.ts';
 import { kinds } from '../kinds.ts';
@@ -17,6 +17,8 @@ export interface AuditObject {
   };
   readonly spec?: unknown;
   readonly items?: readonly AuditObject[];
+  /** Of a Status that answers a deletion: the object that is gone. */
+  readonly details?: { readonly uid?: string };
 }
 
 /** One request that the server took. */
@@ -33,7 +35,9 @@ export interface Write {
   readonly subresource: string | undefined;
   readonly request: AuditObject | undefined;
   readonly response: AuditObject | undefined;
+  /** When the server received it, and when it had answered. */
   readonly at: string;
+  readonly answeredAt: string;
 }
 
 const verbs: readonly string[] = ['create', 'update', 'patch', 'delete', 'deletecollection'];
@@ -66,6 +70,7 @@ interface Event {
   readonly requestObject?: AuditObject;
   readonly responseObject?: AuditObject;
   readonly requestReceivedTimestamp: string;
+  readonly stageTimestamp: string;
 }
 
 function writeOf(event: Event): Write | undefined {
@@ -88,18 +93,18 @@ function writeOf(event: Event): Write | undefined {
     request: event.requestObject,
     response,
     at: event.requestReceivedTimestamp,
+    answeredAt: event.stageTimestamp,
   };
 }
 
-/** By the time at which the server received them: what a request made another program do was received later. */
+/** As they were answered, which is not their order: `inOrder` has that. */
 export async function writesIn(file: string): Promise<readonly Write[]> {
   const text = await readFile(file, 'utf8');
   // The server may be in the middle of a line.
-  const writes = text
+  return text
     .slice(0, text.lastIndexOf('\n') + 1)
     .split('\n')
     .filter((line) => line.includes('"level":"RequestResponse"'))
     .map((line) => writeOf(JSON.parse(line) as Event))
     .filter((write) => write !== undefined);
-  return writes.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
 }

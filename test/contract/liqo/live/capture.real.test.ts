@@ -15,6 +15,7 @@ import { startApiServer, type TestApiServer } from '#test/harness/kube-apiserver
 import { serveOwnKinds } from '#test/harness/own-kinds.ts';
 import { policyWithBodies, writesIn } from './audit.ts';
 import { stepsOf } from './capture.ts';
+import { inOrder } from './order.ts';
 import { Words } from './words.ts';
 
 let dir: string;
@@ -66,7 +67,7 @@ test('each write is a step with what it changed, defaults included, and what Kub
   const logged = async () => {
     const seen = (await writesIn(path.join(dir, 'audit.log'))).map((write) => ({ at: 'milan' as const, write }));
     return stepsOf(
-      seen,
+      inOrder(seen),
       new Words({}),
       ({ user }) => (user === 'admin' ? 'liqoctl' : undefined),
       ({ write }) => write.namespace === namespace,

@@ -17,7 +17,7 @@ function tenant(metadata: Partial<Metadata>, more: object = {}): AuditObject {
 function seen(user: string, verb: Write['verb'], more: Partial<Write>): Seen {
   const write: Write = {
     ...{ user, groups: [], program: 'x', verb, type: tenants, namespace: 'ns', name: 'rome', subresource: undefined },
-    ...{ request: undefined, response: undefined, at: '' },
+    ...{ request: undefined, response: undefined, at: '', answeredAt: '' },
     ...more,
   };
   return { at: 'milan', write };

@@ -17,9 +17,10 @@ let second = 0;
 function seen(at: Place, user: string, program: string, type: ResourceType, name: string, groups: string[] = []): Seen {
   const namespace = at === 'milan' ? 'liqo-tenant-rome' : 'liqo-tenant-milan';
   const object = { metadata: { name, namespace } };
+  const time = `2026-01-01T00:00:${String(second++).padStart(2, '0')}Z`;
   const write: Write = {
     ...{ user, groups, program, verb: 'create', type, namespace, name, subresource: undefined },
-    ...{ request: object, response: object, at: `2026-01-01T00:00:${String(second++).padStart(2, '0')}Z` },
+    ...{ request: object, response: object, at: time, answeredAt: time },
   };
   return { at, write };
 }
@@ -98,6 +99,7 @@ test('a log of which the server is writing a line is read up to that line, and a
     objectRef: { resource: 'namespaces', namespace: 'shop', name: 'shop' },
     responseStatus: { code: 200 },
     requestReceivedTimestamp: '2026-01-01T00:00:00Z',
+    stageTimestamp: '2026-01-01T00:00:00Z',
   });
   await writeFile(path.join(dir, 'audit.log'), `${line}\n${line.slice(0, 40)}`);
   expect((await writesIn(path.join(dir, 'audit.log'))).map(({ namespace, name }) => [namespace, name])).toEqual([

@@ -3,6 +3,7 @@ import type { Exchange, Step } from '../exchange.ts';
 import type { Write } from './audit.ts';
 import { type Place, type Seen, stepsOf } from './capture.ts';
 import { isthmusCluster, liqoCluster } from './names.ts';
+import { inOrder } from './order.ts';
 import { Words } from './words.ts';
 
 const tenantNamespaces = [liqoCluster, isthmusCluster].map((name) => `liqo-tenant-${name}`);
@@ -14,9 +15,8 @@ export function stepsBetween(
   isthmusIs: Exchange['isthmusIs'],
   known: Readonly<Record<string, string>>,
 ): readonly Step[] {
-  const inOrder = seen.toSorted((a, b) => (a.write.at < b.write.at ? -1 : a.write.at > b.write.at ? 1 : 0));
   const concerns = isthmusIs === 'provider' ? atProviderOfOurs : atConsumerOfOurs;
-  return endOfRightsLast(stepsOf(inOrder, new Words(known), writerOf, concerns));
+  return endOfRightsLast(stepsOf(inOrder(seen), new Words(known), writerOf, concerns));
 }
 
 /** A tenant is deleted, and with it its rights. */

@@ -38,7 +38,7 @@ export async function recordExchanges(world: LiqoWorld, log: (line: string) => v
   for (const isthmusIs of ['provider', 'consumer'] as const) {
     const [consumer, provider] = isthmusIs === 'provider' ? [liqo, isthmus] : [isthmus, liqo];
     const since = new Date().toISOString();
-    await converse({ consumer, provider, liqoctl: world.liqoctl, log });
+    await converse({ consumer, provider, liqoctl: world.liqoctl, log, refuses: isthmusIs === 'provider' });
     const seen = await Promise.all([seenAt(liqo, liqoCluster, since), seenAt(isthmus, isthmusCluster, since)]);
     const steps = stepsBetween(seen.flat(), isthmusIs, words);
     exchanges.push({
