@@ -31,9 +31,17 @@ const thorough = [
   'agent/peering/renewal/recovery.test.ts',
   'agent/reflection/model.test.ts',
   'bench/cost/cost.test.ts',
+  'control/cross-tenant-isolation.test.ts',
+  'control/isolation.test.ts',
   'control/limits/capacity.test.ts',
   'control/peerings/coordinator/coordinator.test.ts',
+  'control/peerings/cross-tenant-histories.test.ts',
+  'control/peerings/cross-tenant/copies.test.ts',
+  'control/peerings/histories.test.ts',
+  'control/store/due.test.ts',
   'functions/api/isolation.test.ts',
+  'functions/api/limits.test.ts',
+  'functions/api/repeated.test.ts',
   'test/orderings/**/*.test.ts',
 ];
 
