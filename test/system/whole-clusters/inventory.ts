@@ -21,8 +21,12 @@ export interface Found {
   readonly object: KubeObject;
 }
 
-/** Kinds that tell of the past, or of the moment. A TrustedPeer outlives its peering: it says which key the peer has, should it come back. */
+/**
+ * Kinds that tell of the past, or of the moment: a DaemonSet keeps a revision of each update. A TrustedPeer outlives its peering: it says which key the peer has, should
+ * it come back.
+ */
 const passing = new Set([
+  'controllerrevisions.apps',
   'events',
   'events.events.k8s.io',
   'componentstatuses',
