@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '#kube/model/types.ts';
 import { clusterRoles, nodes, pods, roleBindings, serviceAccounts } from '#shared/domain/core-kinds.ts';
+import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { quotas } from '#shared/schema/liqo/quota.ts';
@@ -40,6 +41,11 @@ describe('ShadowPods', () => {
     kind: 'ShadowPod',
     metadata: { namespace: 'apps-cons', name, labels },
     spec: { pod },
+  });
+  /** Of a consumer that runs Isthmus, whose pods keep their own QoS class. */
+  const byIsthmus = (one: ReturnType<typeof shadow>) => ({
+    ...one,
+    metadata: { ...one.metadata, annotations: { [isthmusAnnotation.localPodUid]: 'of-a-pod-at-home' } },
   });
   const patch = (name: string, body: object, as = slice) =>
     kubectl(['-n', 'apps-cons', 'patch', 'shadowpod', name, '--type=merge', '-p', JSON.stringify(body), ...as]);
@@ -180,16 +186,16 @@ describe('ShadowPods', () => {
       initContainers: [{ name: 'first', image: 'app:1' }],
       resources: { requests: { cpu: '10m', memory: '10Mi' } },
     };
-    await until(async () => expect(await create(shadow('whole', whole), ...slice)).toMatch(/created/));
+    await until(async () => expect(await create(byIsthmus(shadow('whole', whole)), ...slice)).toMatch(/created/));
     const even = { requests: { cpu: '10m', memory: '10Mi' }, limits: { cpu: '10m', memory: '10Mi' } };
     await until(async () =>
       expect((await cluster.api.get(pods, { namespace: 'apps-cons', name: 'whole' }))?.spec).toMatchObject({
         ...{ containers: [{ resources: even }], initContainers: [{ resources: even }], resources: even },
       }),
     );
-    expect(
-      await create(shadow('uneven', { ...whole, resources: { ...even, limits: { cpu: '9' } } }), ...slice),
-    ).toMatch(/pod as a whole has a limit other than its request for cpu/);
+    const uneven = byIsthmus(shadow('uneven', { ...whole, resources: { ...even, limits: { cpu: '9' } } }));
+    expect(await create(uneven, ...slice)).toMatch(/pod as a whole has a limit other than its request for cpu/);
+    expect(await create(shadow('of-liqo', whole), ...slice)).toMatch(/QoS class .* Guaranteed instead of Burstable/);
     await remove('whole');
     await setQuota({ limitsEnforcement: 'None', cordoned: true });
     await until(async () => expect(await create(shadow('late'), ...slice)).toMatch(/cordoned.*\(quota_cordoned\)/));
