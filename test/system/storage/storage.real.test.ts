@@ -228,12 +228,18 @@ describe('a claim of class isthmus', () => {
 
   test('goes where there is room, and what is left there shrinks and grows by it', async () => {
     const before = (await roomAt(provider)) ?? 0n;
-    await stage.apply(consumer, roomy('snug', '64Mi'), writer('snug-writer', 'snug', 'there', { affinity: rather }));
+    await stage.apply(consumer, roomy('snug', '512Mi'), writer('snug-writer', 'snug', 'there', { affinity: rather }));
     expect(await ready('snug-writer')).toBe(provider);
-    await eventually('less is left', async () => (await roomAt(provider)) === before - 64n * 2n ** 20n, patience);
+    // Volumes of earlier tests, of 64Mi at most, may still be given back.
+    const room = async (isRight: (left: bigint) => boolean): Promise<true> => {
+      const left = (await roomAt(provider)) ?? 0n;
+      if (isRight(left)) return true;
+      throw new Error(`${left} bytes, before ${before}`);
+    };
+    await eventually('much less is left', () => room((left) => left < before - gibi / 4n), patience);
     await removePod('snug-writer');
     await kubectl(consumer, '-n', shop, 'delete', 'pvc', 'snug', '--wait');
-    await eventually('as much as before is left', async () => (await roomAt(provider)) === before, patience);
+    await eventually('as much as before is left', () => room((left) => left >= before), patience);
   });
 
   test('goes into this cluster when only that has room', async () => {
