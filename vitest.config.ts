@@ -109,7 +109,8 @@ export default defineConfig({
           globalSetup,
           exclude: ['**/node_modules/**'],
           maxWorkers: 2,
-          testTimeout: 120_000,
+          // All cases of a generated test, also beside other work.
+          testTimeout: 600_000,
           hookTimeout: 180_000,
         },
       },
