@@ -32,7 +32,7 @@ import { type Attempt, anyAttempt, type Outcome, send, type Target, webSocketFra
 const runs = countOf(10_000, 144);
 /** Connections at a time: those that stay wait for the patience of the server, all of them together. */
 const atOnce = countOf(250, 24);
-const patienceMs = 250;
+const patienceMs = countOf(1_500, 500);
 /** What callers may leave behind in the process, all together. */
 const mostBytesKept = 48 * 1024 * 1024;
 
