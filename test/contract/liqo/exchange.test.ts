@@ -67,3 +67,13 @@ test('two recordings of which one saw an object on its way have the same outcome
   expect(of([...early, step({ delete: slice })])).toEqual(gone);
   expect(of([...early, { by: 'isthmus', at: 'milan', absent: slice }])).toEqual(gone);
 });
+
+test('it is the same whether an object was deleted by its owner or went with its namespace', () => {
+  const slice = { apiVersion: 'v1', kind: 'Slice', metadata: { namespace: 'ns', name: 's' } };
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ns' } };
+  const step = (action: object): Step => ({ by: 'liqoctl', at: 'milan', ...action });
+  const of = (...steps: readonly Step[]) => outcome({ liqo: '1', isthmusIs: 'provider', steps });
+  const [made, deleted, ended] = [step({ create: slice }), step({ delete: slice }), step({ delete: namespace })];
+  expect(of(made, deleted, ended)).toEqual(of(made, ended));
+  expect(of(made, deleted)).not.toEqual(of(made));
+});

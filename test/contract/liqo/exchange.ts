@@ -153,7 +153,7 @@ export const sliceUserOf = (slice: string, consumer: string): string =>
 
 /**
  * What each side made of each object, by side and object: the last that was said of each part before it was deleted; and which objects are gone, on
- * whose side it is by chance. Two recordings of the same programs agree in this, also where the order of two steps is by chance.
+ * whose side it is by chance. Of what was in a namespace that is gone, it is chance whether its owner or the namespace controller deleted it. Two recordings of the same programs agree in this, also where the order of two steps is by chance.
  */
 export function outcome({ steps }: Exchange): Readonly<Record<string, unknown>> {
   const result: Record<string, unknown> = {};
@@ -169,7 +169,11 @@ export function outcome({ steps }: Exchange): Readonly<Record<string, unknown>> 
       result[key] = isGone ? true : { ...asObject(result[key]), ...marks, ...rest };
     }
   }
-  return result;
+  const wentWithNamespace = (key: string): boolean => {
+    const [state, at, , namespace] = key.split(' ');
+    return state === 'gone' && namespace !== '' && result[`gone ${at} Namespace  ${namespace}`] === true;
+  };
+  return Object.fromEntries(Object.entries(result).filter(([key]) => !wentWithNamespace(key)));
 }
 
 const asObject = (value: unknown): object => (typeof value === 'object' && value !== null ? value : {});
