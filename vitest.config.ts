@@ -110,7 +110,7 @@ export default defineConfig({
           exclude: ['**/node_modules/**'],
           maxWorkers: 2,
           // All cases of a generated test, also beside other work.
-          testTimeout: 600_000,
+          testTimeout: 1_800_000,
           hookTimeout: 180_000,
         },
       },
