@@ -22,8 +22,8 @@ const rooms = [
 ];
 
 /**
- * Generated cases and histories in memory, each of which takes seconds of processor time. Part of `npm test`; `npm run test:fast` leaves them out, so that
- * it stays under two minutes.
+ * Generated cases and histories in memory, each of which takes seconds of processor time. Part of `npm test`; `npm run test:fast` leaves them out, and
+ * needs a third less of it.
  */
 const thorough = [
   'agent/broker/trust/lies.test.ts',

@@ -10,6 +10,7 @@ import { containsRange, parseAddress, parseCidr, sizeOf } from '#shared/domain/c
 import type { Service } from '#shared/domain/core-kinds.ts';
 import { isthmusAnnotation, label } from '#shared/domain/liqo-keys.ts';
 import { networkPort } from '#shared/domain/network-keys.ts';
+import { unmapped } from '#shared/domain/socket-address.ts';
 import type { AuthParams } from '#shared/schema/definition/fields.ts';
 import type { Configuration } from '#shared/schema/liqo/configuration.ts';
 import type { Ip } from '#shared/schema/liqo/ip.ts';
@@ -110,7 +111,7 @@ export function consumerAt(
   tenants: readonly Tenant[],
   configurations: readonly Configuration[],
 ): string | undefined {
-  const base = parseAddress(from.replace(/^::ffff:/i, ''));
+  const base = parseAddress(unmapped(from));
   if (base === undefined) return undefined;
   const linked = linkedClusters(configurations);
   const isThere = (cidr: string): boolean => {

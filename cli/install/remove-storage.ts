@@ -11,6 +11,7 @@ import {
   storageClasses,
 } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
+import { nameList } from '#shared/domain/name-list.ts';
 import { driverLabel, remoteVolumeDriver, storageNamespace, volumeFinalizer } from '#shared/domain/storage-keys.ts';
 import { isOurVolume } from '#shared/domain/volumes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -19,8 +20,6 @@ import { orUndefined } from './cluster-state.ts';
 import { isInstalled } from './settle-storage.ts';
 import { storageRights } from './storage-manifests.ts';
 
-const shown = 3;
-
 /**
  * After the agent without storage runs. Resolves with what stays, and why; repeating it goes on. Namespace `liqo-storage` always stays, as with the
  * chart: claims in it have the data of volumes.
@@ -28,16 +27,19 @@ const shown = 3;
 export async function removeStorage(kube: KubeClient): Promise<string[]> {
   // First, so that an agent that is about to end writes nothing more.
   for (const object of storageRights()) await kube.delete(typeOf(object), refOf(object));
-  const claims = await kube.list<PersistentVolumeClaim>(persistentVolumeClaims);
+  const classes = (await kube.list<StorageClass>(storageClasses)).filter(isInstalled);
+  // An installation that never had storage has none, and need not read all claims of the cluster.
+  const claims = classes.length === 0 ? [] : await kube.list<PersistentVolumeClaim>(persistentVolumeClaims);
   const used: string[] = [];
   let isMeasured = false;
-  for (const one of (await kube.list<StorageClass>(storageClasses)).filter(isInstalled)) {
+  for (const one of classes) {
     const { name } = one.metadata;
     const users = claims.filter(({ spec }) => spec?.storageClassName === name);
     if (users.length === 0) await kube.delete(storageClasses, refOf(one), one.metadata.uid);
     else {
+      const names = users.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).sort();
       used.push(
-        `StorageClass ${name} stays, because claims name it: ${namesOf(users)}; no volume is made for it any more`,
+        `StorageClass ${name} stays, because claims name it: ${nameList(names)}; no volume is made for it any more`,
       );
       isMeasured ||= one.provisioner === remoteVolumeDriver;
     }
@@ -49,12 +51,6 @@ export async function removeStorage(kube: KubeClient): Promise<string[]> {
     await kube.delete(csiStorageCapacities, refOf(one), one.metadata.uid);
   await releaseVolumes(kube);
   return used;
-}
-
-function namesOf(claims: readonly PersistentVolumeClaim[]): string {
-  const names = claims.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).sort();
-  const more = names.length > shown ? ` and ${names.length - shown} more` : '';
-  return `${names.slice(0, shown).join(', ')}${more}`;
 }
 
 const looks = 10;
