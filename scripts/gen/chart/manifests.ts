@@ -127,10 +127,22 @@ function optionsOf(shape: Shape, absent?: Optional): InstallOptions {
 }
 
 /** Stands for that there are several, and is one of the loop's. */
-const isTemplate = (object: KubeObject): boolean => !JSON.stringify(object).includes(mark('nextPodCidr'));
+const isTemplate = (text: string): boolean => !text.includes(mark('nextPodCidr'));
+
+/** By their text: hundreds of variants consist of the same few hundred objects, which are compared by identity then. */
+const known = new Map<string, KubeObject>();
+function sameObject(text: string, object: KubeObject): KubeObject {
+  const first = known.get(text) ?? object;
+  known.set(text, first);
+  return first;
+}
 
 function shaped(shape: Shape): Tree {
-  const objects = (absent?: Optional): KubeObject[] => objectsOfAgent(optionsOf(shape, absent)).filter(isTemplate);
+  const objects = (absent?: Optional): KubeObject[] =>
+    objectsOfAgent(optionsOf(shape, absent)).flatMap((object) => {
+      const text = JSON.stringify(object);
+      return isTemplate(text) ? [sameObject(text, object)] : [];
+    });
   return (Object.keys(optionals) as Optional[]).reduce(
     (tree, name) => optional(tree, objects(name), optionals[name]),
     treeOf(objects()),

@@ -41,12 +41,19 @@ function identified(values: readonly unknown[]): [string, unknown][] {
 const entriesOf = (value: object): [string, unknown][] =>
   Array.isArray(value) ? identified(value) : Object.entries(value).filter(([, one]) => one !== undefined);
 
+const treesOfObjects = new WeakMap<object, Tree>();
+
+/** The same tree for the same object. */
 export function treeOf(value: unknown): Tree {
   if (typeof value !== 'object' || value === null) return { kind: 'scalar', value };
+  const known = treesOfObjects.get(value);
+  if (known !== undefined) return known;
   const parts = new Map(
     entriesOf(value).map(([key, one]): [string, Part] => [key, { when: undefined, tree: treeOf(one) }]),
   );
-  return Array.isArray(value) ? { kind: 'list', items: parts } : { kind: 'map', entries: parts };
+  const tree: Tree = Array.isArray(value) ? { kind: 'list', items: parts } : { kind: 'map', entries: parts };
+  treesOfObjects.set(value, tree);
+  return tree;
 }
 
 const partsOf = (tree: Tree): ReadonlyMap<string, Part> | undefined =>
@@ -55,8 +62,31 @@ const partsOf = (tree: Tree): ReadonlyMap<string, Part> | undefined =>
 const withParts = (tree: Tree, parts: ReadonlyMap<string, Part>): Tree =>
   tree.kind === 'list' ? { kind: 'list', items: parts } : { kind: 'map', entries: parts };
 
-const text = (tree: Tree): string =>
-  JSON.stringify(tree, (_, value) => (value instanceof Map ? [...value.entries()] : value));
+/** Of parts and options, in their order. */
+const sameInOrder = <T>(a: Iterable<T>, b: Iterable<T>, same: (a: T, b: T) => boolean): boolean => {
+  const others = b[Symbol.iterator]();
+  for (const one of a) {
+    const other = others.next();
+    if (other.done || !same(one, other.value)) return false;
+  }
+  return others.next().done === true;
+};
+
+const samePart = ([key, a]: readonly [string, Part], [other, b]: readonly [string, Part]): boolean =>
+  key === other && a.when === b.when && sameTree(a.tree, b.tree);
+
+/** Hundreds of variants are compared at each of their levels: this ends at the first difference, and makes no text of any. */
+function sameTree(a: Tree, b: Tree): boolean {
+  if (a === b) return true;
+  if (a.kind === 'scalar') return b.kind === 'scalar' && a.value === b.value;
+  if (a.kind === 'choice')
+    return (
+      b.kind === 'choice' &&
+      sameInOrder(a.options, b.options, (one, other) => one.when === other.when && sameTree(one.tree, other.tree))
+    );
+  if (a.kind === 'map') return b.kind === 'map' && sameInOrder(a.entries, b.entries, samePart);
+  return b.kind === 'list' && sameInOrder(a.items, b.items, samePart);
+}
 
 interface Variant {
   readonly when: string;
@@ -66,7 +96,7 @@ interface Variant {
 /** Exactly one of the variants holds at a time. */
 export function merge(variants: readonly Variant[]): Tree {
   const [first] = variants as readonly [Variant, ...Variant[]];
-  if (variants.every(({ tree }) => text(tree) === text(first.tree))) return first.tree;
+  if (variants.every(({ tree }) => sameTree(tree, first.tree))) return first.tree;
   if (partsOf(first.tree) === undefined || variants.some(({ tree }) => tree.kind !== first.tree.kind))
     return { kind: 'choice', options: variants };
   const parts = new Map<string, Part>();
@@ -112,13 +142,14 @@ export function optional(tree: Tree, without: unknown, when: string): Tree {
   const parts = partsOf(tree);
   if (parts === undefined || typeof without !== 'object' || without === null) {
     const other = treeOf(without);
-    if (text(other) === text(tree)) return tree;
+    if (sameTree(other, tree)) return tree;
     const options = [
       { when, tree },
       { when: `(not ${when})`, tree: other },
     ];
     return { kind: 'choice', options };
   }
+  if (treesOfObjects.get(without) === tree) return tree;
   const left = new Map(entriesOf(without));
   for (const key of left.keys()) if (!parts.has(key)) throw new Error(`${key} is there only without ${when}`);
   return withParts(
