@@ -52,3 +52,17 @@ test('a function that notifies agents without the right to fails its test, and o
   await expect(ringing('GET /v1/audit')).rejects.toThrow('api-audit-list has no right to notify agents');
   for (const route of ['$connect', '$default', '$disconnect', 'POST /v1/peerings']) await ringing(route);
 });
+
+test('a request to one broker within a request to another is held against the function of each', async () => {
+  const [outer, inner] = [createTableGuard(), createTableGuard()];
+  const audit = (guard: typeof outer) => () =>
+    guard.guarded(store, 'acme').query({ partition: 't/acme/audit', limit: 1 });
+  const webhooks = (guard: typeof outer) => () =>
+    guard.guarded(store, 'acme').query({ partition: 't/acme/webhooks', limit: 1 });
+  const nested = (work: () => Promise<unknown>) =>
+    outer.asFunctionOf('GET /v1/audit', () => inner.asFunctionOf('GET /v1/webhooks', work));
+  await expect(nested(audit(outer))).resolves.toEqual({ items: [] });
+  await expect(nested(webhooks(inner))).resolves.toEqual({ items: [] });
+  await expect(nested(webhooks(outer))).rejects.toThrow('api-audit-list');
+  await expect(nested(audit(inner))).rejects.toThrow('api-webhooks-list');
+});

@@ -37,13 +37,30 @@ export interface TableGuard {
   hasSessions(): boolean;
 }
 
-export function createTableGuard(): TableGuard {
-  const acting = new AsyncLocalStorage<{ readonly fn: CloudFunction; missing: MissingRight | undefined }>();
+interface Acting {
+  readonly guard: symbol;
+  readonly fn: CloudFunction;
+  missing: MissingRight | undefined;
+  /** What a request to another broker is part of. */
+  readonly within: Acting | undefined;
+}
 
-  const hasSessions = (): boolean => acting.getStore()?.fn.access.includes('table:session') === true;
+/** One for all guards of a process: Node 20 copies every instance that ever ran something into every promise that is made after it. */
+const requests = new AsyncLocalStorage<Acting>();
+
+export function createTableGuard(): TableGuard {
+  const guard = Symbol('guard');
+
+  function acting(): Acting | undefined {
+    let now = requests.getStore();
+    while (now !== undefined && now.guard !== guard) now = now.within;
+    return now;
+  }
+
+  const hasSessions = (): boolean => acting()?.fn.access.includes('table:session') === true;
 
   function check(access: keyof TableRights, pk: string, tenant: string | undefined): void {
-    const now = acting.getStore();
+    const now = acting();
     if (now === undefined) return;
     const { name, table, signIn } = now.fn;
     const kinds = !hasSessions() ? table : tenant === undefined ? signIn : ofOne(table, tenant);
@@ -59,13 +76,13 @@ export function createTableGuard(): TableGuard {
     async asFunctionOf(routeKey, work) {
       const fn = byRoute.get(routeKey);
       if (fn === undefined) return work();
-      const now = { fn, missing: undefined as MissingRight | undefined };
-      const result = await acting.run(now, work);
+      const now: Acting = { guard, fn, missing: undefined, within: requests.getStore() };
+      const result = await requests.run(now, work);
       if (now.missing !== undefined) throw now.missing;
       return result;
     },
     rings() {
-      const now = acting.getStore();
+      const now = acting();
       if (now === undefined || now.fn.access.includes('channel:ring')) return;
       now.missing ??= new MissingRight(`${now.fn.name} has no right to notify agents: functions/catalogue.ts`);
     },
