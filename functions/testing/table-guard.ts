@@ -48,6 +48,24 @@ interface Acting {
 /** One for all guards of a process: Node 20 copies every instance that ever ran something into every promise that is made after it. */
 const requests = new AsyncLocalStorage<Acting>();
 
+/** The real one: a test may have put its own in its place. */
+const { setTimeout, clearTimeout } = globalThis;
+const idleMs = 500;
+let running = 0;
+let idle: NodeJS.Timeout | undefined;
+
+/** While the instance is enabled, Node 20 calls a hook for each promise, also of test files that follow in the same process. */
+async function following<T>(now: Acting, work: () => Promise<T>): Promise<T> {
+  clearTimeout(idle);
+  running += 1;
+  try {
+    return await requests.run(now, work);
+  } finally {
+    running -= 1;
+    if (running === 0) idle = setTimeout(() => requests.disable(), idleMs).unref();
+  }
+}
+
 export function createTableGuard(): TableGuard {
   const guard = Symbol('guard');
 
@@ -77,7 +95,7 @@ export function createTableGuard(): TableGuard {
       const fn = byRoute.get(routeKey);
       if (fn === undefined) return work();
       const now: Acting = { guard, fn, missing: undefined, within: requests.getStore() };
-      const result = await requests.run(now, work);
+      const result = await following(now, work);
       if (now.missing !== undefined) throw now.missing;
       return result;
     },
