@@ -5,6 +5,7 @@ import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { cacheDir } from './scripts/setup/cache-dir.ts';
 import { LongestFirst } from './scripts/test/longest-first.ts';
+import { moduleCacheKey } from './scripts/test/module-cache-key.ts';
 import { allCases, filesWithCases } from './test/harness/cases.ts';
 
 const rooms = [
@@ -83,6 +84,8 @@ export default defineConfig({
   cacheDir: path.join(cacheDir(), 'vite'),
   test: {
     sequence: { sequencer: LongestFirst },
+    // Modules as vite has transformed them, by their text and moduleCacheKey. Of each checkout: one with other packages clears the folder, also under a run.
+    experimental: { fsModuleCache: true, fsModuleCachePath: '.build/test-modules' },
     projects: [
       { test: { ...inMemory, name: 'fast', include: unit, exclude: [...notUnit, ...thorough] } },
       { test: { ...inMemory, name: 'thorough', include: thorough, exclude: notUnit } },
@@ -133,6 +136,6 @@ export default defineConfig({
           hookTimeout: 180_000,
         },
       },
-    ],
+    ].map((project) => ({ plugins: [moduleCacheKey(import.meta.dirname)], ...project })),
   },
 });
