@@ -23,8 +23,8 @@ const rooms = [
 ];
 
 /**
- * Generated cases and histories in memory, each of which takes seconds of processor time. Part of `npm test`; `npm run test:fast` leaves them out, and
- * needs a third less of it.
+ * Generated cases and histories in memory, each of which takes seconds of processor time, and what asks the cloud's stacks, whose synthesis takes as
+ * long once in each worker. Part of `npm test`; `npm run test:fast` leaves them out.
  */
 const thorough = [
   'agent/broker/trust/lies.test.ts',
@@ -43,6 +43,7 @@ const thorough = [
   'functions/api/isolation.test.ts',
   'functions/api/limits.test.ts',
   'functions/api/repeated.test.ts',
+  'infra/{alarms,console,production,release,request-widgets,stacks}.test.ts',
   'test/orderings/**/*.test.ts',
 ];
 
