@@ -54,7 +54,7 @@ function compare() {
   };
 }
 
-test('whatever changes an answer that can be waited for has its name, also where no event tells of it', async () => {
+test('every commit that changes an answer that can be waited for has its name, also where no event tells of it', async () => {
   const compared = compare();
   const { answers } = compared;
   const w = await createWebhookFixture({ wrap: compared.wrap });

@@ -50,7 +50,7 @@ test('a page of 200 clusters is two queries of the table, whose second one has t
   expect(reads).toEqual({ items: 600, requests: 2 });
 });
 
-test('a list of clusters, page by page, says of each when it was seen, whatever the ids and whichever are gone', async () => {
+test('a list of clusters, page by page, says of each when it was seen, for ids that begin with each other and beside clusters that left', async () => {
   const id = fc.stringMatching(/^[ab0](-{0,2}[ab0]){0,3}$/);
   const clusters = fc.uniqueArray(fc.record({ id, gone: fc.boolean() }), { selector: (one) => one.id, maxLength: 12 });
   await fc.assert(

@@ -37,7 +37,7 @@ function setUp(options: Partial<ListenOptions> = {}) {
       );
       listening.end();
     },
-    /** Of a peering or of whatever a key names: made when it is not there yet. */
+    /** Of the items at these keys: made where there is none yet. */
     async change(...places: readonly { readonly pk: string; readonly sk: string }[]) {
       const ops = places.map(async (at): Promise<Op> => {
         const before = await store.get<number>(at.pk, at.sk);

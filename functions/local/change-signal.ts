@@ -30,7 +30,7 @@ export interface ListenOptions {
 
 export function listenIn(store: Store, options: ListenOptions): ChangeSignal {
   const { clock, turns, stopping, maxOfTenant = maxWaitsOfTenant } = options;
-  /** Who is to be told, by the name of what changed. */
+  /** Of each wait, by the names of what wakes it. */
   const ears = new Map<string, Set<() => void>>();
   const waits = new Map<string, number>();
 
