@@ -145,6 +145,18 @@ describe('of the spec of a guest’s pod', () => {
       expect(initContainers?.map(({ resources }) => resources)).toEqual([both('700m', '768Mi'), both('300m', '256Mi')]);
     });
 
+    test('a sidecar leaves what an init container after it asks for, and nothing for one before it', () => {
+      const first = { name: 'first', resources: { limits: { cpu: '250m', memory: '1Gi' } } };
+      const beside = { name: 'beside', restartPolicy: 'Always' };
+      const app = { name: 'app', resources: both('1m', '1Mi') };
+      const sidecarOf = (initContainers: readonly object[]) =>
+        hard({ containers: [app], initContainers, resources: both('2', '2Gi') }).initContainers?.find(
+          ({ name }) => name === 'beside',
+        )?.resources;
+      expect(sidecarOf([beside, first])).toEqual(both('1750m', '1Gi'));
+      expect(sidecarOf([first, beside])).toEqual(both('1999m', '2047Mi'));
+    });
+
     test('a container gets nothing where the others have all, and nothing that differs is made equal', () => {
       const full = { name: 'b', resources: both('1', '1Gi') };
       expect(hard({ containers: [{ name: 'a' }, full] }).containers).toEqual([{ name: 'a' }, full]);
@@ -180,6 +192,7 @@ describe('of the spec of a guest’s pod', () => {
             expect(validateQuota(quota as unknown as Quota, dropped, {})).toEqual({ allowed: true });
           },
         ),
+        { numRuns: 2_000 },
       );
     });
   });
