@@ -48,6 +48,10 @@ const benches: Readonly<Record<string, Bench>> = {
     what: 'P99 of a polite tenant beside an abusive one that keeps within its limits, as a multiple of its P99 alone; join tokens a second; local mode',
     run: async (options) => (await import('./fair/fair.ts')).run(options),
   },
+  waits: {
+    what: 'ms to read a page of events after each change, alone and beside 190 long polls of the tenant that wait for something else; local mode',
+    run: async (options) => (await import('./waits/waits.ts')).run(options),
+  },
   'slow-clients': {
     what: 'descriptors and MiB that a local broker gains a minute under slow and broken clients, for 10 minutes (--seconds)',
     run: async (options) => (await import('./slow-clients/slow-clients.ts')).run(options),

@@ -85,7 +85,7 @@ const waking = (store: Store, bus: EventBus): Store => ({
   query: (query, signal) => store.query(query, signal),
   async transact(ops, events, signal) {
     await store.transact(ops, events, signal);
-    if (events && events.length > 0) bus.wake(events.map(({ stream }) => stream));
+    if (events && events.length > 0) bus.wake();
   },
   outbox: (after, limit, stream, signal) => store.outbox(after, limit, stream, signal),
   newestCursor: (stream, signal) => store.newestCursor(stream, signal),

@@ -92,6 +92,7 @@ beforeAll(async () => {
     metadata: { name: 'liqo-virtual-kubelet-remote' },
     rules: [],
   });
+  await acceptGuests(cluster.api, { namespaces: ['taken'] }, 'names');
   running = startControllers(cluster);
   await makeMap(original, {
     'liqo.io/replication': 'true',
@@ -173,8 +174,7 @@ describe('namespace offloading at the consumer', () => {
   });
 
   test('B055 gives one remote name to one namespace only, and names that namespace', async () => {
-    await makeNamespace('first');
-    await makeNamespace('second');
+    for (const name of ['first', 'second']) await makeNamespace(name);
     const spec = { namespaceMappingStrategy: 'SelectedName', remoteNamespaceName: 'shared' } as const;
     await offload('first', spec);
     await until(async () => expect((await map(original)).spec?.desiredMapping?.first).toBe('shared'));

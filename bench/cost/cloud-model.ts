@@ -169,7 +169,7 @@ export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
     log,
     metricsBroker: 'isthmus-production',
     version: '0',
-    untilChange: async () => true,
+    listen: () => ({ changed: async () => true, end: () => undefined }),
     doorbellUrl: 'wss://bell.example.com',
     delivered,
     publisher: { publish: async () => [] },

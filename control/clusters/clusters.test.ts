@@ -273,7 +273,7 @@ describe('a cluster', () => {
 
   test('writes its heartbeats at most every third of one', async () => {
     const { world: clusters } = await joined();
-    const seen = () => clusters.store.get('t/default/cluster/rome', 'seen');
+    const seen = () => clusters.store.get('t/default/heard', 'rome!seen');
     const before = await seen();
     clusters.clock.advance(9_000);
     await clusters.control.clusters.heard({ tenant: 'default', clusterId: 'rome' });
@@ -292,7 +292,7 @@ describe('a cluster', () => {
     expect(await online()).toBe(true);
     clusters.clock.advance(1_000);
     expect(await online()).toBe(false);
-    const at = { pk: 't/default/cluster/rome', sk: 'revision' };
+    const at = { pk: 't/default/heard', sk: 'rome!revision' };
     await clusters.store.transact([{ op: 'put', ...at, value: { revision: 1, at: clusters.clock.now() } }]);
     await hear();
     clusters.clock.advance(44_000);

@@ -7,7 +7,7 @@ import type { ControlDeps } from '../model/deps.ts';
 import type { RevisionRecord } from '../model/peering-records.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import type { Item, Op } from '../ports/store.ts';
-import { key } from '../store/keys.ts';
+import { heardBetween, key, partition } from '../store/keys.ts';
 import { everySeconds, intervalsOf, mustNote, offlineFrom } from './poll-policy.ts';
 
 export interface LastSeen extends ClusterRef {
@@ -25,7 +25,7 @@ export function createLiveness({ store, clock, heartbeatSeconds }: LivenessDeps,
     const first = key.revision(tenant, clusterId);
     const last = key.seen(tenant, clusterId);
     const { items } = await store.query(
-      { partition: first.pk, from: first.sk, to: `${last.sk}\x7f`, limit: 2 },
+      { partition: partition.heard(tenant), ...heardBetween(clusterId, clusterId), limit: 2 },
       signal,
     );
     return {

@@ -1,11 +1,11 @@
-/** Lists of clusters: their records in one query, or by a label; when each was last seen in one read of many. */
+/** Lists of clusters: their records in one query and when each was last seen in another one of the same range; by a label, in reads of many. */
 import { type LabelRequirement, selects } from '#shared/domain/label-selector.ts';
 import { type Caller, mustHave } from '../access/caller.ts';
 import { pageByLabel } from '../labels/label-index.ts';
 import type { ClusterRecord, ClusterView, SeenRecord } from '../model/cluster.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Item, Page } from '../ports/store.ts';
-import { key, partition } from '../store/keys.ts';
+import { heardBetween, key, partition } from '../store/keys.ts';
 import { pageOfMany } from '../store/pages.ts';
 import { clusterView } from './cluster.ts';
 
@@ -15,6 +15,9 @@ export interface ClusterFilter extends PageRequest {
 }
 
 type Found = Item<ClusterRecord> | undefined;
+
+/** Two for each cluster of the longest page. */
+const heardAtOnce = 400;
 
 export async function listClusters(
   { store, clock }: Pick<ControlDeps, 'store' | 'clock'>,
@@ -29,19 +32,42 @@ export async function listClusters(
     (state === 'joined' || includeLeft) && selects(wanted, labels);
 
   /** What was seen within the last second may be missing: a cluster is offline after minutes. */
-  async function views(items: readonly Found[]): Promise<readonly (ClusterView | undefined)[]> {
-    const shown = items.filter((item) => item !== undefined).filter(({ value }) => fits(value));
-    const keys = shown.map(({ value }) => key.seen(tenant, value.id));
-    const found = await store.getMany<SeenRecord>({ keys, eventual: true }, signal);
-    const now = clock.now();
-    const byItem = new Map(
-      shown.map((item, i) => [item, clusterView(item.value, item.version, found[i]?.value, now)] as const),
-    );
-    return items.map((item) => item && byItem.get(item));
+  const eventual = true;
+
+  /** In the order of their ids, of one page of them: its range has no others but what is left of clusters that are gone. */
+  async function seenOfRange(ids: readonly string[]): Promise<readonly (Item<SeenRecord> | undefined)[]> {
+    const [first, last] = [ids[0], ids.at(-1)];
+    const bySk = new Map<string, Item<SeenRecord>>();
+    if (first === undefined || last === undefined) return [];
+    const range = { partition: partition.heard(tenant), ...heardBetween(first, last), limit: heardAtOnce, eventual };
+    let cursor: string | undefined;
+    do {
+      const page = await store.query<SeenRecord>({ ...range, ...(cursor === undefined ? {} : { cursor }) }, signal);
+      for (const item of page.items) bySk.set(item.sk, item);
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    return ids.map((id) => bySk.get(key.seen(tenant, id).sk));
   }
 
+  const seenOfMany = (ids: readonly string[]): Promise<readonly (Item<SeenRecord> | undefined)[]> =>
+    store.getMany<SeenRecord>({ keys: ids.map((id) => key.seen(tenant, id)), eventual }, signal);
+
+  const viewsBy = (seenOf: typeof seenOfMany) => async (items: readonly Found[]) => {
+    const shown = items.filter((item) => item !== undefined).filter(({ value }) => fits(value));
+    const seen = await seenOf(shown.map(({ value }) => value.id));
+    const now = clock.now();
+    const byItem = new Map(
+      shown.map((item, i) => [item, clusterView(item.value, item.version, seen[i]?.value, now)] as const),
+    );
+    return items.map((item) => item && byItem.get(item));
+  };
+
   const [first, ...others] = wanted;
-  if (first === undefined) return pageOfMany(store, { partition: partition.clusters(tenant) }, filter, views, signal);
+  if (first === undefined) {
+    const query = { partition: partition.clusters(tenant) };
+    return pageOfMany<ClusterRecord, ClusterView>(store, query, filter, viewsBy(seenOfRange), signal);
+  }
+  const views = viewsBy(seenOfMany);
   return pageByLabel(
     store,
     { tenant, kind: 'cluster' },

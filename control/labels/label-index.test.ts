@@ -1,4 +1,4 @@
-/** Lists by label read what has the label, and a list of clusters reads when they were seen in one request. */
+/** Lists by label read what has the label, and a list of clusters reads when all of them were seen in one query. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseSelector, selects } from '#shared/domain/label-selector.ts';
@@ -33,19 +33,52 @@ async function manyClusters(count: number, labelsOf: (i: number) => Labels) {
     await store.transact([
       { op: 'put', ...key.cluster('default', id), value: { ...cluster?.value, id, labels } },
       { op: 'put', ...key.seen('default', id), value: seen?.value },
+      { op: 'put', ...key.revision('default', id), value: { revision: i } },
       ...labelOps({ tenant: 'default', kind: 'cluster', id }, {}, labels),
     ]);
   }
   return setting;
 }
 
-test('a page of 200 clusters is two requests of the table', async () => {
-  const { control, of } = await manyClusters(300, () => ({}));
+test('a page of 200 clusters is two queries of the table, whose second one has the revisions, too', async () => {
+  const { control, of, store } = await manyClusters(300, () => ({}));
+  store.getMany = () => Promise.reject(new Error('many keys are asked for by a hundred'));
   const reads = await of(async () => {
     const { items } = await control.clusters.list(admin, { limit: 200 });
     expect(items.filter(({ online }) => online)).toHaveLength(200);
   });
-  expect(reads).toEqual({ items: 400, requests: 2 });
+  expect(reads).toEqual({ items: 600, requests: 2 });
+});
+
+test('a list of clusters, page by page, says of each when it was seen, for ids that begin with each other and beside clusters that left', async () => {
+  const id = fc.stringMatching(/^[ab0](-{0,2}[ab0]){0,3}$/);
+  const clusters = fc.uniqueArray(fc.record({ id, gone: fc.boolean() }), { selector: (one) => one.id, maxLength: 12 });
+  await fc.assert(
+    fc.asyncProperty(clusters, fc.integer({ min: 1, max: 4 }), fc.boolean(), async (made, limit, includeLeft) => {
+      const { control, clock, store, join } = started();
+      await join('rome');
+      const rome = await store.get<object>('t/default/clusters', 'rome');
+      for (const [i, one] of made.entries()) {
+        const value = { ...rome?.value, id: one.id, state: one.gone ? 'left' : 'joined' };
+        await store.transact([
+          { op: 'put', ...key.cluster('default', one.id), value },
+          { op: 'put', ...key.seen('default', one.id), value: { at: clock.now() - i, every: 30 } },
+          ...(i % 2 ? [{ op: 'put' as const, ...key.revision('default', one.id), value: { revision: i } }] : []),
+        ]);
+      }
+      const found: [string, number][] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await control.clusters.list(admin, { limit, includeLeft, ...(cursor && { cursor }) });
+        found.push(...page.items.map(({ id: name, lastSeenAt }): [string, number] => [name, lastSeenAt]));
+        cursor = page.cursor;
+      } while (cursor !== undefined);
+      const wanted = made.flatMap((one, i) => (one.gone && !includeLeft ? [] : [[one.id, clock.now() - i] as const]));
+      expect(Object.fromEntries(found)).toEqual({ ...Object.fromEntries(wanted), rome: clock.now() });
+      expect(found).toHaveLength(wanted.length + 1);
+    }),
+    { numRuns: 60 },
+  );
 });
 
 test('of thousands of clusters those with a label are found by reading them alone', async () => {

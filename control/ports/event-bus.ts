@@ -11,11 +11,8 @@ export interface Subscriber {
 }
 
 export interface EventBus {
-  /**
-   * Says that the outbox may have grown, by events of these streams (absent: of any). Only a hint: missing it delays delivery, never prevents it.
-   * Never throws.
-   */
-  wake(streams?: readonly string[]): void;
+  /** Says that the outbox may have grown. Only a hint: missing it delays delivery, never prevents it. Never throws. */
+  wake(): void;
   /** Before `run`. */
   subscribe(subscriber: Subscriber): void;
   /** Delivers until the signal aborts; returns when what was being handled has ended. */

@@ -1,5 +1,5 @@
 /** The key layout of the store, all of it. Every partition begins with its tenant; the `system/` partitions hold no tenant's data but what it publishes. */
-import type { Key } from '../ports/store.ts';
+import { type Key, withPrefix } from '../ports/store.ts';
 
 /** Fixed width, so that byte order is the order of time. */
 export const sortableTime = (ms: number): string => String(Math.floor(ms)).padStart(15, '0');
@@ -33,6 +33,9 @@ function shardOf(tenant: string, id: string, shards: number): number {
   return ((hash ^ (hash >>> 15)) >>> 0) % shards;
 }
 
+/** Begins all sort keys of one cluster in `partition.heard`. Before every letter that an id may have, so that they lie in the order of the ids. */
+const heardOf = (id: string): string => `${id}!`;
+
 export const partition = {
   /** Names of all tenants: for operators. */
   tenants: 'system/tenants',
@@ -50,8 +53,14 @@ export const partition = {
   joinTokens: (tenant: string): string => `t/${tenant}/join-tokens`,
   clusters: (tenant: string): string => `t/${tenant}/clusters`,
   peerings: (tenant: string): string => `t/${tenant}/peerings`,
-  /** Everything between the broker and one agent. */
+  /** Everything between the broker and one agent, but for what is in `heard`. */
   cluster: (tenant: string, clusterId: string): string => `t/${tenant}/cluster/${clusterId}`,
+  /**
+   * What each request of an agent reads: when it was last heard, and the revision of what it should have. Of all clusters of the tenant in the order of their
+   * ids, so that one query reads it for one cluster and one for a page of them. One read unit for each request of an agent: a tenant within its default limits
+   * of 500 a second uses 500 of the 3,000 that DynamoDB gives a partition.
+   */
+  heard: (tenant: string): string => `t/${tenant}/heard`,
   looks: (tenant: string): string => `t/${tenant}/looks`,
   audit: (tenant: string): string => `t/${tenant}/audit`,
   /**
@@ -128,7 +137,7 @@ export const key = {
   joinToken: (tenant: string, hash: string): Key => ({ pk: partition.joinTokens(tenant), sk: hash }),
   cluster: (tenant: string, id: string): Key => ({ pk: partition.clusters(tenant), sk: id }),
   /** Apart from the cluster, because it changes at every heartbeat. */
-  seen: (tenant: string, id: string): Key => ({ pk: partition.cluster(tenant, id), sk: 'seen' }),
+  seen: (tenant: string, id: string): Key => ({ pk: partition.heard(tenant), sk: `${heardOf(id)}seen` }),
   /** A signed request that was accepted, by hash of its `jti`. */
   spent: (tenant: string, id: string, hash: string): Key => ({ pk: `t/${tenant}/spent/${id}`, sk: hash }),
   peering: (tenant: string, id: string): Key => ({ pk: partition.peerings(tenant), sk: id }),
@@ -155,7 +164,10 @@ export const key = {
     sk: `desired/${peering}`,
   }),
   /** Counts the writes to the desired sets of a cluster. */
-  revision: (tenant: string, clusterId: string): Key => ({ pk: partition.cluster(tenant, clusterId), sk: 'revision' }),
+  revision: (tenant: string, clusterId: string): Key => ({
+    pk: partition.heard(tenant),
+    sk: `${heardOf(clusterId)}revision`,
+  }),
   asks: (tenant: string, clusterId: string): Key => ({ pk: partition.cluster(tenant, clusterId), sk: 'asks' }),
   /** When a peering is looked at next; apart from the peering, whose version is what users see as its ETag. */
   look: (tenant: string, peering: string): Key => ({ pk: partition.looks(tenant), sk: peering }),
@@ -202,6 +214,12 @@ export const key = {
   }),
   idempotency: (tenant: string, hash: string): Key => ({ pk: `t/${tenant}/idempotency`, sk: hash }),
 } as const;
+
+/** The bounds of what `partition.heard` has of the clusters from one to the other, both included. */
+export const heardBetween = (first: string, last: string): { readonly from: string; readonly to: string } => ({
+  from: heardOf(first),
+  to: withPrefix(heardOf(last)).to,
+});
 
 export const prefix = {
   peeringsOfCluster: 'peering/',

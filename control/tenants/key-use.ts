@@ -5,7 +5,8 @@ import { key } from '../store/keys.ts';
 
 export interface KeyUse {
   used(tenant: string, id: string, signal?: AbortSignal): Promise<void>;
-  last(tenant: string, id: string, signal?: AbortSignal): Promise<number | undefined>;
+  /** Of each of these, in their order. What was noted within the last second may be missing. */
+  last(tenant: string, ids: readonly string[], signal?: AbortSignal): Promise<readonly (number | undefined)[]>;
 }
 
 interface Use {
@@ -44,9 +45,9 @@ export function createKeyUse({
         log.debug('the use of a key was not noted', { key: id, reason: (error as Error).message });
       }
     },
-    async last(tenant, id, signal) {
-      const { pk, sk } = key.apiKeyUse(tenant, id);
-      return (await store.get<Use>(pk, sk, signal))?.value.at;
+    async last(tenant, ids, signal) {
+      const keys = ids.map((id) => key.apiKeyUse(tenant, id));
+      return (await store.getMany<Use>({ keys, eventual: true }, signal)).map((use) => use?.value.at);
     },
   };
 }

@@ -9,7 +9,7 @@ import type { Limits } from '../model/limits.ts';
 import type { KnownTenants, TenantRecord } from '../model/tenant.ts';
 import type { Item, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
-import { pageOf } from '../store/pages.ts';
+import { pageOfMany } from '../store/pages.ts';
 import { earlier, remembered } from '../store/repeat.ts';
 import { buildKey, putKey, viewOfKey } from './api-key.ts';
 import { changed, checkTenantName, type TenantChange, type TenantView, tenantView } from './tenant.ts';
@@ -164,17 +164,12 @@ export function createOperators(deps: OperatorsDeps, known: KnownTenants): Opera
     },
 
     async list(_operator, page = {}, signal) {
-      return pageOf<unknown, TenantView>(
-        store,
-        { partition: partition.tenants },
-        page,
-        async ({ sk: name }) => {
-          const { pk, sk } = key.tenant(name);
-          const item = await store.get<TenantRecord>(pk, sk, signal);
-          return item && tenantView(item.value, item.version, defaults);
-        },
-        signal,
-      );
+      const views = async (names: readonly Item[]): Promise<readonly (TenantView | undefined)[]> => {
+        const keys = names.map(({ sk: name }) => key.tenant(name));
+        const items = await store.getMany<TenantRecord>({ keys }, signal);
+        return items.map((item) => item && tenantView(item.value, item.version, defaults));
+      };
+      return pageOfMany(store, { partition: partition.tenants }, page, views, signal);
     },
 
     async recover(operator, name, reason, signal) {

@@ -29,6 +29,7 @@ export const holdings: readonly Holding[] = [
   { path: '/rate', because: 'counts of the last two minutes' },
   { path: '/spent/{cluster}', because: 'hashes of signed requests, for two minutes' },
   { path: '/cluster/{cluster}', kind: 'cluster-state' },
+  { path: '/heard', kind: 'cluster-heard' },
   { path: '/open-requests/{tenant}', because: 'an index of the inbox' },
   {
     path: '/with/{tenant}',

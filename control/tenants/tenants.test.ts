@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { ManualClock } from '#shared/ports/clock.ts';
 import type { Caller } from '../access/caller.ts';
-import { createBrokerClusters, origin } from '../testing/broker-clusters.ts';
+import { createMemoryStore } from '../adapters/memory/memory-store.ts';
+import { adminOf, createBrokerClusters, origin } from '../testing/broker-clusters.ts';
+import { countingReads } from '../testing/counting-store.ts';
 
 async function started() {
   const clusters = createBrokerClusters();
@@ -181,4 +184,28 @@ test('every change is in the audit log with principal, address and object', asyn
     before: { name: 'ci' },
     after: { revokedAt: expect.any(Number) },
   });
+});
+
+test('a page of a hundred keys, and one of a hundred tenants, is two requests of the store', async () => {
+  const clock = new ManualClock();
+  const { store, of } = countingReads(createMemoryStore({ clock }));
+  const { tenants } = createBrokerClusters({ clock, deps: { store } }).control;
+  for (let i = 0; i < 100; i += 1) await tenants.bootstrap(`t-${i}`, origin);
+  const secrets: string[] = [];
+  for (let i = 0; i < 100; i += 1)
+    secrets.push((await tenants.createKey(adminOf('t-0'), { name: `k${i}`, role: 'viewer' })).secret);
+  for (const secret of secrets) await tenants.authenticate(secret, origin);
+  const operator = await tenants.operators.authenticate((await tenants.operators.bootstrap(origin)) ?? '', origin);
+  expect(
+    await of(async () => {
+      const { items } = await tenants.listKeys(adminOf('t-0'), { limit: 101 });
+      expect(items.filter(({ lastUsedAt }) => lastUsedAt === clock.now())).toHaveLength(100);
+    }),
+  ).toEqual({ items: 202, requests: 2 });
+  expect(
+    await of(async () => {
+      const { items } = await tenants.operators.list(operator, { limit: 100 });
+      expect(items.map(({ name }) => name)).toEqual(Array.from({ length: 100 }, (_, i) => `t-${i}`).sort());
+    }),
+  ).toEqual({ items: 200, requests: 2 });
 });

@@ -8,7 +8,7 @@ import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { KnownTenants, TenantRecord } from '../model/tenant.ts';
 import type { Item, Page } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
-import { pageOf } from '../store/pages.ts';
+import { pageOfMany } from '../store/pages.ts';
 import { earlier, remembered } from '../store/repeat.ts';
 import {
   type ApiKeyRecord,
@@ -180,16 +180,15 @@ export function createTenants(deps: TenantsDeps, known: KnownTenants, keyUse: Ke
     async listKeys(caller, page = {}, signal) {
       mustHave(caller, 'keys:read');
       const query = { partition: partition.apiKeys(caller.tenant) };
-      return pageOf<ApiKeyRecord, ApiKeyView>(
-        store,
-        query,
-        page,
-        async ({ value }) => {
-          const lastUsedAt = await keyUse.last(caller.tenant, value.id, signal);
+      const views = async (items: readonly Item<ApiKeyRecord>[]): Promise<readonly ApiKeyView[]> => {
+        const ids = items.map(({ value }) => value.id);
+        const used = await keyUse.last(caller.tenant, ids, signal);
+        return items.map(({ value }, i) => {
+          const lastUsedAt = used[i];
           return { ...viewOfKey(value), ...(lastUsedAt === undefined ? {} : { lastUsedAt }) };
-        },
-        signal,
-      );
+        });
+      };
+      return pageOfMany(store, query, page, views, signal);
     },
 
     async authenticate(text, origin, signal) {

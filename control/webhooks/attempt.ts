@@ -10,7 +10,7 @@ import type { Attempt, DeliveryRecord, FailingRecord, ReceiverRecord } from './r
 import { failingLimitMs, retryAfter } from './schedule.ts';
 import type { Sending } from './sending.ts';
 
-export interface AttemptDeps extends Pick<ControlDeps, 'store' | 'bus' | 'clock' | 'ids' | 'log'> {
+export interface AttemptDeps extends Pick<ControlDeps, 'store' | 'clock' | 'ids' | 'log'> {
   readonly send: Sending;
   /** Switches the receiver off, with its event. */
   readonly disable: (tenant: string, receiver: string, reason: string, signal?: AbortSignal) => Promise<void>;
@@ -73,8 +73,6 @@ export function createAttempting(deps: AttemptDeps): Attempting {
         subject: subjectOf(receiver),
         event: event.id,
       });
-    // A caller waits for the outcome of a test.
-    if (event.type === testType) deps.bus?.wake();
     if (ok || never || event.type === testType) return;
     if ('status' in outcome && outcome.status === gone) {
       await disable(tenant, receiver, 'the receiver answered 410 Gone');

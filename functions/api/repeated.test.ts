@@ -1,7 +1,10 @@
 /** Requests with an Idempotency-Key, repeated after the broker died at each of its writes: one change, and the answer of the first attempt. */
 import { describe, expect, test } from 'vitest';
 import { createMemoryStore } from '#control/adapters/memory/memory-store.ts';
+import { key } from '#control/store/keys.ts';
 import { createFaultyStore } from '#control/testing/faulty-store.ts';
+import { givenUp, moveOps } from '#control/webhooks/deliveries.ts';
+import type { DeliveryRecord } from '#control/webhooks/records.ts';
 import { createApiFixture } from '#functions/testing/api-fixture.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 
@@ -110,6 +113,65 @@ const cases: readonly Case[] = [
     },
     action: 'request.approve',
     audited: 'bolt',
+  },
+  {
+    what: 'a rejection',
+    path: '',
+    by: 'bolt',
+    body: {},
+    prepare: async (b) => {
+      await publish(b);
+      return { path: `/v1/requests/${(await post(b, 'acme', '/v1/requests', wanted)).id}/reject` };
+    },
+    action: 'request.reject',
+    audited: 'bolt',
+  },
+  {
+    what: 'a changed peering with other labels',
+    path: '/v1/peerings',
+    body: { consumer: 'rome', provider: 'milan', resources: { cpu: '2' }, labels: { team: 'shop' } },
+    prepare: async (b) => {
+      const body = { consumer: 'rome', provider: 'milan', resources: { cpu: '1' } };
+      await post(b, 'acme', '/v1/peerings', body);
+      return {};
+    },
+    action: 'peering.change',
+  },
+  {
+    what: 'a test of an event target',
+    path: '',
+    body: {},
+    prepare: async (b) => ({
+      path: `/v1/event-targets/${(await post(b, 'acme', '/v1/event-targets', target)).id}/test`,
+    }),
+    action: 'event-target.test',
+  },
+  {
+    what: 'a replay of a delivery',
+    path: '',
+    body: {},
+    prepare: async (b) => {
+      const { webhook } = await post(b, 'acme', '/v1/webhooks', hook);
+      const { id } = await post(b, 'acme', `/v1/webhooks/${webhook.id}/test`, {});
+      return { path: `/v1/webhooks/${webhook.id}/deliveries/${id}/replay` };
+    },
+    action: 'webhook.replay',
+  },
+  {
+    what: 'a replay of dead deliveries',
+    path: '',
+    body: {},
+    prepare: async (b) => {
+      const { webhook } = await post(b, 'acme', '/v1/webhooks', hook);
+      const { id } = await post(b, 'acme', `/v1/webhooks/${webhook.id}/test`, {});
+      const { pk, sk } = key.delivery('acme', webhook.id, id);
+      const found = await b.store.get<DeliveryRecord>(pk, sk);
+      if (!found) throw new Error('there is no delivery');
+      const value = givenUp(found.value, b.clock.now(), 'by the test');
+      await b.store.transact(moveOps({ tenant: 'acme', now: b.clock.now() }, found, value));
+      return { path: `/v1/webhooks/${webhook.id}/replay` };
+    },
+    action: 'webhook.replay',
   },
   {
     what: 'the wish to delete a tenant',

@@ -26,11 +26,16 @@ async function doorbell(eventsPerMinute: number) {
   };
 }
 
-test('pings count against the limit of the tenant, as requests of its agents do', async () => {
+test.each([
+  ['pings', JSON.stringify({ type: 'ping', answer: true })],
+  ['frames of a kind that is not known', JSON.stringify({ type: 'pong' })],
+  ['frames that are no JSON', '{'],
+  ['empty frames', undefined],
+])('%s count against the limit of the tenant, as requests of its agents do', async (_, body) => {
   const send = await doorbell(20);
   const statuses: unknown[] = [];
   for (let i = 0; i < 50; i += 1) {
-    const answer = await send(JSON.stringify({ type: 'ping', answer: true }));
+    const answer = await send(body);
     statuses.push(typeof answer === 'object' ? answer.statusCode : answer);
   }
   expect(statuses).toEqual([...Array(20).fill(200), ...Array(30).fill(429)]);

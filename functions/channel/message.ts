@@ -1,4 +1,4 @@
-/** WebSocket $default: the only thing an agent says on its doorbell is ping. Only refused ones are logged: each of an idle agent would be as many lines as its reports. */
+/** WebSocket $default: the only thing an agent says on its doorbell is ping. Only refused frames are logged: each of an idle agent would be as many lines as its reports. */
 import { compositionOf } from '#functions/runtime/composition.ts';
 import { requestMessage } from '#functions/runtime/request-log.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
@@ -17,12 +17,9 @@ export const handler: SocketFunction = async (event, context) => {
   const { control, connections, log } = compositionOf(context);
   const agent = await connections.agentOf(event.requestContext.connectionId);
   if (agent === undefined) return { statusCode: 410 };
-  // A newer agent may say more; what is not understood is ignored.
-  const { data: ping } = AgentFrame.safeParse(parse(event.body));
-  if (ping === undefined) return { statusCode: 200 };
   const { tenant, clusterId, protocol } = agent;
   try {
-    // A frame counts as a request does.
+    // A frame counts as a request does, also when it says nothing that is understood.
     await control.tenants.admit(tenant, 'events');
   } catch (error) {
     if (codeOf(error) !== 'rate_limited') throw error;
@@ -31,6 +28,9 @@ export const handler: SocketFunction = async (event, context) => {
     log.info(requestMessage, { ...facts, status: 429, code: 'rate_limited' });
     return { statusCode: 429 };
   }
+  // A newer agent may say more; what is not understood is ignored.
+  const { data: ping } = AgentFrame.safeParse(parse(event.body));
+  if (ping === undefined) return { statusCode: 200 };
   const news = await control.clusters.heard({
     tenant,
     clusterId,

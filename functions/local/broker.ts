@@ -141,11 +141,11 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 
     const doorbells = createNotifySockets(proxies);
     const turns = createStartTurns();
-    const localBus = createLocalBus({ store, clock, log });
-    const { bus, untilChange, waiting } = listenIn(localBus, { clock, turns, stopping: stopping.signal });
+    const bus = createLocalBus({ store, clock, log });
+    const changes = listenIn(store, { clock, turns, stopping: stopping.signal });
     const secretBox = createSealedBox(await boxKeyIn(dataDir));
     const control = createControl({
-      store,
+      store: changes.store,
       bus,
       channel: doorbells,
       clock,
@@ -171,7 +171,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       clock,
       log,
       version,
-      untilChange,
+      listen: changes.listen,
       ...(options.longestWaitSeconds !== undefined && { longestWaitSeconds: options.longestWaitSeconds }),
     };
     subscribeEventFunctions(bus, composition);
@@ -181,7 +181,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       turns,
       onAnswer: metrics.onAnswer,
     });
-    metrics.follow({ sockets: () => doorbells.size, waiting });
+    metrics.follow({ sockets: () => doorbells.size, waiting: changes.waiting });
     const { consoleFolder: folder } = options;
     const sessions = createSessions(secretBox, clock);
     const all =
@@ -208,7 +208,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       ...(operatorKey !== undefined && { operatorKey }),
       control,
       failed,
-      waiting,
+      waiting: changes.waiting,
       ...(metrics.port !== undefined && { metricsPort: metrics.port }),
       async close() {
         if (stopping.signal.aborted) return;

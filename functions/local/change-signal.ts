@@ -1,6 +1,6 @@
-/** Wakes the long polls of a tenant when something of it was committed: every commit wakes the bus and names its tenants, and this listens in. */
-
-import type { EventBus } from '#control/ports/event-bus.ts';
+/** Wakes long polls when what they wait for was committed: in one process every commit goes through one store, and this listens in. */
+import { changesOf } from '#control/events/changes.ts';
+import type { Store } from '#control/ports/store.ts';
 import type { Composition } from '#functions/runtime/composition.ts';
 import { abortScope, abortsWith } from '#shared/async/abort-scope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -8,9 +8,9 @@ import type { Clock } from '#shared/ports/clock.ts';
 import { type StartTurns, turnOf } from './start-turns.ts';
 
 export interface ChangeSignal {
-  /** The bus with an ear on it. */
-  readonly bus: EventBus;
-  readonly untilChange: Composition['untilChange'];
+  /** The store with an ear on it. */
+  readonly store: Store;
+  readonly listen: Composition['listen'];
   /** How many long polls wait right now. */
   readonly waiting: () => number;
 }
@@ -20,59 +20,79 @@ const maxWaitsOfTenant = 200;
 
 export interface ListenOptions {
   readonly clock: Clock;
-  /** What was woken goes on in turns with requests that begin: a commit, and each second, wakes all waits of a tenant. */
+  /** What was woken goes on in turns with requests that begin: one commit can wake all waits of a tenant, and so does each second. */
   readonly turns: StartTurns;
   /** Makes every wait, running and future, reject, so that a draining server answers at once. */
   readonly stopping: AbortSignal;
-  /** A wait beyond it rejects likewise. */
+  /** A wait beyond it is refused with `rate_limited`. */
   readonly maxOfTenant?: number;
 }
 
-export function listenIn(bus: EventBus, options: ListenOptions): ChangeSignal {
+export function listenIn(store: Store, options: ListenOptions): ChangeSignal {
   const { clock, turns, stopping, maxOfTenant = maxWaitsOfTenant } = options;
-  const waiters = new Map<string, Set<() => void>>();
+  /** Of each wait, by the names of what wakes it. */
+  const ears = new Map<string, Set<() => void>>();
+  const waits = new Map<string, number>();
 
-  function wakeTenant(tenant: string): void {
-    const woken = waiters.get(tenant);
-    waiters.delete(tenant);
-    for (const wake of woken ?? []) wake();
+  function add(name: string, hear: () => void): void {
+    const others = ears.get(name) ?? new Set();
+    ears.set(name, others.add(hear));
+  }
+
+  function remove(name: string, hear: () => void): void {
+    const others = ears.get(name);
+    others?.delete(hear);
+    if (others?.size === 0) ears.delete(name);
+  }
+
+  function count(tenant: string, by: number): void {
+    const sum = (waits.get(tenant) ?? 0) + by;
+    if (sum === 0) waits.delete(tenant);
+    else waits.set(tenant, sum);
   }
 
   return {
-    waiting: () => [...waiters.values()].reduce((sum, { size }) => sum + size, 0),
-    bus: {
-      wake(streams) {
-        bus.wake(streams);
-        for (const tenant of new Set(streams ?? waiters.keys())) wakeTenant(tenant);
+    waiting: () => [...waits.values()].reduce((sum, of) => sum + of, 0),
+    store: {
+      ...store,
+      async transact(ops, events, signal) {
+        await store.transact(ops, events, signal);
+        if (ears.size === 0) return;
+        for (const name of changesOf(ops, events)) for (const hear of ears.get(name) ?? []) hear();
       },
-      subscribe: (subscriber) => bus.subscribe(subscriber),
-      run: (signal) => bus.run(signal),
     },
-    async untilChange(tenant, withinMs, signal) {
-      signal.throwIfAborted();
+    listen(tenant, names) {
       stopping.throwIfAborted();
-      const others = waiters.get(tenant) ?? new Set();
-      if (others.size >= maxOfTenant) {
+      if ((waits.get(tenant) ?? 0) >= maxOfTenant) {
         throw new AppError('rate_limited', `the tenant waits ${maxOfTenant} times already, which is the limit`);
       }
-      waiters.set(tenant, others);
-      const stopped = abortScope(stopping);
-      const over = abortsWith(signal, stopped.signal);
-      let wake: () => void = () => undefined;
-      const changed = new Promise<boolean>((resolve) => {
-        wake = () => resolve(true);
-        others.add(wake);
-      });
-      try {
-        const heard = await Promise.race([changed, clock.sleep(withinMs, over).then(() => false)]);
-        await turns.take(turnOf(tenant));
-        return heard;
-      } finally {
-        others.delete(wake);
-        if (others.size === 0 && waiters.get(tenant) === others) waiters.delete(tenant);
-        stopped.abort();
-        stopped.unlink();
-      }
+      let heard = false;
+      let wake = (): void => undefined;
+      const hear = (): void => {
+        heard = true;
+        wake();
+      };
+      count(tenant, 1);
+      for (const name of names) add(name, hear);
+      return {
+        async changed(withinMs, signal) {
+          const nap = abortScope(stopping);
+          wake = nap.abort;
+          if (!heard) await clock.sleep(withinMs, abortsWith(signal, nap.signal)).catch(() => undefined);
+          nap.abort();
+          nap.unlink();
+          signal.throwIfAborted();
+          stopping.throwIfAborted();
+          await turns.take(turnOf(tenant));
+          const was = heard;
+          heard = false;
+          return was;
+        },
+        end() {
+          for (const name of names) remove(name, hear);
+          count(tenant, -1);
+        },
+      };
     },
   };
 }

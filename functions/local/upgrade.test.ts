@@ -97,6 +97,22 @@ describe('data of format 1', () => {
     await store.close();
   });
 
+  test('keeps when each cluster was heard, and its revision, where a list of clusters reads them', async () => {
+    const { data, file } = await oldData('heard');
+    await upgradeStopped(data, stoppedAt);
+    const store = openSqliteStore({ path: file, clock: new ManualClock(stoppedAt) });
+    const rows = recorded.item.map((row) => row.map(String)).filter(([pk = '']) => /^t\/[^/]+\/cluster\//.test(pk));
+    const moved = rows.filter(([, sk = '']) => sk === 'seen' || sk === 'revision');
+    expect(moved.length).toBeGreaterThan(4);
+    for (const [pk = '', sk = '', value = '', version] of moved) {
+      const [, tenant = '', , cluster = ''] = pk.split('/');
+      const at = sk === 'seen' ? key.seen(tenant, cluster) : key.revision(tenant, cluster);
+      expect(await store.get(at.pk, at.sk)).toMatchObject({ value: JSON.parse(value), version: Number(version) });
+      expect(await store.get(pk, sk)).toBeUndefined();
+    }
+    await store.close();
+  });
+
   test('keeps the directory', async () => {
     const { data, file } = await oldData('directory');
     await upgradeStopped(data, stoppedAt);

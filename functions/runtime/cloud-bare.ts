@@ -23,7 +23,7 @@ export function withoutStore<E, R>(
       clock: systemClock,
       log: createJsonLog('info'),
       version,
-      untilChange: refused,
+      listen: refused,
     }),
   );
   return handler;

@@ -123,8 +123,11 @@ function compose(
     log,
     version,
     metricsBroker: env.TABLE_NAME,
-    // No process hears of other processes' commits: a waiting request polls at this interval.
-    untilChange: (_tenant, withinMs, signal) => clock.sleep(Math.min(withinMs, pollMs), signal).then(() => true),
+    // No process hears of other processes' commits: a waiting request looks at what it waits for at this interval.
+    listen: () => ({
+      changed: (withinMs, signal) => clock.sleep(Math.min(withinMs, pollMs), signal).then(() => true),
+      end: () => undefined,
+    }),
     // A WebSocket API has an address of its own; messages are posted to the same one.
     doorbellUrl: env.SOCKET_URL ?? env.SOCKET_ENDPOINT.replace(/^http/, 'ws'),
     delivered,

@@ -20,6 +20,17 @@ export interface Connections {
   hangUp(cluster: ClusterRef): Promise<number>;
 }
 
+/** What it hears is a hint, like every event. */
+export interface Listening {
+  /**
+   * Resolves with true when something may have changed since the last answer of this, or since it listens: at once if it has; with false after `withinMs`
+   * in which nothing was heard. Rejects with the signal and when the broker stops.
+   */
+  changed(withinMs: number, signal: AbortSignal): Promise<boolean>;
+  /** To be called once, when the wait is over. */
+  end(): void;
+}
+
 export interface Composition {
   readonly control: Control;
   /** The same use cases with the rights to this one tenant. Undefined where one process has the rights to all. */
@@ -28,8 +39,11 @@ export interface Composition {
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;
-  /** Resolves with true when something of the tenant may have changed; with false after `withinMs` in which nothing was heard. A hint, like every event. */
-  readonly untilChange: (tenant: string, withinMs: number, signal: AbortSignal) => Promise<boolean>;
+  /**
+   * Listens, from now on, for changes of what has one of these names (`awaited` in `control/events/changes.ts`). Throws `rate_limited` where the tenant
+   * waits as often as it may.
+   */
+  readonly listen: (tenant: string, names: readonly string[]) => Listening;
   /** Told of the `authorization` of each request for members: whose it is, or undefined when it was refused. */
   readonly onMember?: (authorization: string, tenant: string | undefined) => void;
   /** Default: what a request may ask for. */

@@ -34,14 +34,14 @@ async function lineOf(handler: Handler, path: string, key: 'good' | 'bad', metri
   const fixture = await createApiFixture();
   const admin = await fixture.tenant('acme');
   const { clock } = fixture;
-  const untilChange = async (_: string, withinMs: number): Promise<boolean> => {
+  const changed = async (withinMs: number): Promise<boolean> => {
     clock.advance(withinMs);
     return false;
   };
   const composition = {
     ...fixture.composition,
     log,
-    untilChange,
+    listen: () => ({ changed, end: () => undefined }),
     ...(metricsBroker !== undefined && { metricsBroker }),
   };
   const route = `GET ${path.split('?')[0]}`;

@@ -45,7 +45,7 @@ export type Input<A extends Auth, P, Q, B> = Principal<A> & {
   readonly control: Control;
   readonly clock: Clock;
   readonly version: string;
-  readonly untilChange: Composition['untilChange'];
+  readonly listen: Composition['listen'];
   readonly longestWaitSeconds?: number;
   readonly doorbellUrl?: string;
   readonly path: P;
@@ -127,7 +127,7 @@ export function http<
       control,
       clock,
       version,
-      untilChange: meteredWait(composition, () => waited.add(event)),
+      listen: metered(composition, () => waited.add(event)),
       longestWaitSeconds,
       doorbellUrl,
       path: parsed(route.pathParameters, 'path', decodedPath(event.pathParameters)),
@@ -168,15 +168,21 @@ export function http<
  * Waiting costs what asking again each second would cost: a request that waits holds a function, and looks at the store again. At the limit the wait
  * rejects, and the answer is the state as it is.
  */
-function meteredWait({ control, clock, untilChange }: Composition, onWait: () => void): Composition['untilChange'] {
+function metered({ control, clock, listen }: Composition, onWait: () => void): Composition['listen'] {
   let paidUntil = clock.now() + paidWaitMs;
-  return async (tenant, withinMs, signal) => {
-    if (withinMs > 0) onWait();
-    if (withinMs > 0 && clock.now() >= paidUntil) {
-      paidUntil = clock.now() + paidWaitMs;
-      await control.tenants.admit(tenant, 'requests', signal);
-    }
-    return untilChange(tenant, withinMs, signal);
+  return (tenant, names) => {
+    const { changed, end } = listen(tenant, names);
+    onWait();
+    return {
+      async changed(withinMs, signal) {
+        if (clock.now() >= paidUntil) {
+          paidUntil = clock.now() + paidWaitMs;
+          await control.tenants.admit(tenant, 'requests', signal);
+        }
+        return changed(withinMs, signal);
+      },
+      end,
+    };
   };
 }
 const paidWaitMs = 1_000;

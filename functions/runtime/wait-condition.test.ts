@@ -25,10 +25,13 @@ async function told(phase: 'Proposed' | 'Ready', asked: { readonly wait?: number
     log: silentLog,
     signal,
     query: { wait: asked.wait },
-    untilChange: async (_tenant: string, ms: number) => {
-      clusters.clock.advance(ms);
-      return true;
-    },
+    listen: () => ({
+      changed: async (ms: number) => {
+        clusters.clock.advance(ms);
+        return true;
+      },
+      end: () => undefined,
+    }),
   } as Parameters<typeof whenSettled>[1]);
   return { status, headers, id: peering.id };
 }

@@ -1,5 +1,6 @@
 /** When a wait for a peering is over. */
 import type { Caller } from '#control/access/caller.ts';
+import { awaited } from '#control/events/changes.ts';
 import type { PeeringView } from '#control/model/peering.ts';
 import { Peering } from '#shared/schema/api/resources.ts';
 import type { Input } from './http.ts';
@@ -13,7 +14,7 @@ export const isSettled = ({ phase }: Pick<PeeringView, 'phase'>): boolean =>
 
 type Waiting = Pick<
   Input<'key', unknown, { readonly wait?: number | undefined }, unknown>,
-  'control' | 'caller' | 'clock' | 'untilChange' | 'longestWaitSeconds' | 'signal' | 'query'
+  'control' | 'caller' | 'clock' | 'listen' | 'longestWaitSeconds' | 'signal' | 'query'
 > & {
   readonly caller: Caller;
 };
@@ -44,6 +45,7 @@ export async function whenSettled(reply: Reply, { control, caller, query, ...res
     done: isSettled,
     seconds: query.wait,
     tenant: caller.tenant,
+    names: awaited.peering(caller.tenant, id),
   });
   const status = reply.status === 202 && isSettled(peering) ? 201 : reply.status;
   return { ...reply, ...(status !== undefined && { status }), headers, body: peeringResource(peering) };

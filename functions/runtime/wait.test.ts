@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
-import { Wait, waitUntil } from './wait.ts';
+import { Wait, type Waiting, waitUntil } from './wait.ts';
 
 const never = new AbortController().signal;
 
@@ -8,18 +8,23 @@ const never = new AbortController().signal;
 function clusters() {
   const clock = new ManualClock();
   const waiters = new Set<(heard: boolean) => void>();
+  let ended = 0;
   let state = 0;
   let looks = 0;
   return {
     clock,
     looks: () => looks,
-    waiting: () => waiters.size,
+    ended: () => ended,
     change() {
       state += 1;
       for (const wake of waiters) wake(true);
       waiters.clear();
     },
-    wait: (done: (value: number) => boolean, seconds: number | undefined, longestWaitSeconds?: number) =>
+    wait: (
+      done: (value: number) => boolean,
+      seconds: number | undefined,
+      { longestWaitSeconds, ...instead }: Partial<Waiting<number>> = {},
+    ) =>
       waitUntil({
         look: async () => {
           looks += 1;
@@ -29,13 +34,20 @@ function clusters() {
         seconds,
         longestWaitSeconds,
         tenant: 't',
+        names: ['state'],
         clock,
         signal: never,
-        untilChange: (_tenant, ms, signal) =>
-          Promise.race([
-            new Promise<boolean>((resolve) => waiters.add(resolve)),
-            clock.sleep(ms, signal).then(() => false),
-          ]),
+        listen: () => ({
+          changed: (ms, signal) =>
+            Promise.race([
+              new Promise<boolean>((resolve) => waiters.add(resolve)),
+              clock.sleep(ms, signal).then(() => false),
+            ]),
+          end: () => {
+            ended += 1;
+          },
+        }),
+        ...instead,
       }),
   };
 }
@@ -58,6 +70,20 @@ describe('a long poll', () => {
     await turn();
     it.change();
     expect(await answer).toBe(2);
+    expect(it.ended()).toBe(1);
+  });
+
+  test('answers the state as it is where it may not listen', async () => {
+    const refused = (): never => {
+      throw new Error('too many');
+    };
+    expect(await clusters().wait(() => false, 25, { listen: refused })).toBe(0);
+  });
+
+  test('listens no longer when a look fails', async () => {
+    const it = clusters();
+    await expect(it.wait(() => false, 25, { look: () => Promise.reject(new Error('gone')) })).rejects.toThrow('gone');
+    expect(it.ended()).toBe(1);
   });
 
   test('looks again by itself every five seconds, in case the hint got lost, and not sooner', async () => {
@@ -85,7 +111,7 @@ describe('a long poll', () => {
 
   test('ends sooner where the broker waits less than was asked for', async () => {
     const it = clusters();
-    const answer = it.wait(() => false, 25, 1);
+    const answer = it.wait(() => false, 25, { longestWaitSeconds: 1 });
     await turn();
     it.clock.advance(1_000);
     expect(await answer).toBe(0);

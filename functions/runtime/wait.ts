@@ -1,9 +1,8 @@
 /** Long polls: an answer as soon as a condition holds, or the state as it is when the time is up. */
 
 import * as z from 'zod';
-import { abortScope } from '#shared/async/abort-scope.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import type { Composition } from './composition.ts';
+import type { Composition, Listening } from './composition.ts';
 import { fraction } from './queries.ts';
 
 /** API Gateway ends a request after 30 s; 25 leave room for the answer. */
@@ -17,7 +16,7 @@ export const Wait = fraction(z.number().min(0).max(maxWaitSeconds))
 
 /** A waiting request is metered this often. */
 const stepMs = 1_000;
-/** Bounds what a lost hint can cost. Looking each second would cost the broker one read a second for each waiting request. */
+/** Bounds what is not heard of, as that an item expired. Looking each second would cost the broker one read a second for each waiting request. */
 const lookAgainMs = 5_000;
 
 export interface Waiting<T> {
@@ -27,33 +26,40 @@ export interface Waiting<T> {
   /** Of this broker: a proxy in front of it may cut what takes longer. */
   readonly longestWaitSeconds?: number | undefined;
   readonly tenant: string;
+  /** What `look` reads, by the names of `control/events/changes.ts`. */
+  readonly names: readonly string[];
   readonly clock: Clock;
-  readonly untilChange: Composition['untilChange'];
+  readonly listen: Composition['listen'];
   readonly signal: AbortSignal;
 }
 
 export async function waitUntil<T>(waiting: Waiting<T>): Promise<T> {
-  const { look, done, tenant, clock, untilChange, signal } = waiting;
-  const deadline = clock.now() + Math.min(waiting.seconds ?? 0, waiting.longestWaitSeconds ?? maxWaitSeconds) * 1_000;
-  let seen: { readonly value: T; readonly at: number } | undefined;
-  let mayHaveChanged = false;
-  for (;;) {
-    const passed = abortScope(signal);
-    const left = Math.max(0, deadline - clock.now());
-    // Listening starts before looking, so a change in between is not missed. Shutdown rejects it: answer with what is known.
-    const change = untilChange(tenant, Math.min(left, stepMs), passed.signal)
-      .catch(() => undefined)
-      .finally(passed.unlink);
-    if (seen === undefined || mayHaveChanged || clock.now() - seen.at >= lookAgainMs) {
-      const at = clock.now();
-      seen = { value: await look(), at };
+  const { look, done, seconds = 0, clock, signal } = waiting;
+  const listening = seconds > 0 ? begin(waiting) : undefined;
+  if (listening === undefined) return look();
+  const deadline = clock.now() + Math.min(seconds, waiting.longestWaitSeconds ?? maxWaitSeconds) * 1_000;
+  try {
+    let at = clock.now();
+    let value = await look();
+    for (;;) {
+      const left = deadline - clock.now();
+      if (left <= 0 || done(value)) return value;
+      const heard = await listening.changed(Math.min(left, stepMs), signal).catch(() => undefined);
+      if (heard === undefined) return value;
+      if (!heard && clock.now() - at < lookAgainMs) continue;
+      at = clock.now();
+      value = await look();
     }
-    if (left === 0 || done(seen.value)) {
-      passed.abort();
-      return seen.value;
-    }
-    const heard = await change;
-    if (heard === undefined) return seen.value;
-    mayHaveChanged = heard;
+  } finally {
+    listening.end();
+  }
+}
+
+/** Listening begins before the first look, so that no change in between is missed. Undefined where it is refused: the answer is the state as it is. */
+function begin<T>({ listen, tenant, names }: Waiting<T>): Listening | undefined {
+  try {
+    return listen(tenant, names);
+  } catch {
+    return undefined;
   }
 }

@@ -51,6 +51,8 @@ export interface ApiFixtureOptions {
   readonly limits?: Limits;
   readonly documents?: DocumentSource;
   readonly wrap?: (store: Store) => Store;
+  /** How long polls hear of changes. Default: they look again at once. */
+  readonly listen?: Composition['listen'];
   /** To be shared by several processes. */
   readonly store?: Store;
   /** What this broker cannot do, as one without a key for secrets or without an identity at AWS. */
@@ -131,7 +133,7 @@ export async function createApiFixture(options: ApiFixtureOptions = {}): Promise
     clock,
     log,
     version: '0',
-    untilChange: async () => true,
+    listen: options.listen ?? (() => ({ changed: async () => true, end: () => undefined })),
   };
   const router = createRouter(httpFunctions);
   const origin = { from: 'test', requestId: 'start' };

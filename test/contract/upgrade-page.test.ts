@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { identityRefusals } from '#agent/offloading/provider/admission/pod-identity.ts';
 import { guestRules } from '#agent/offloading/provider/guests/decide.ts';
 import { isolationOf } from '#agent/offloading/provider/namespaces/isolation.ts';
+import { guestNameProblem } from '#agent/offloading/provider/namespaces/names.ts';
 import { apiAccessOf } from '#agent/reflection/model/api-access.ts';
 import { defaultPolicy, objectsOfAgent } from '#cli/install/manifests.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
@@ -39,9 +40,10 @@ function after(patch: unknown) {
 }
 
 test('each command patches the policy that an installation makes, and changes only what it names', () => {
-  expect(commands.map(([, name]) => name)).toEqual([defaultPolicy, defaultPolicy]);
+  expect(commands.map(([, name]) => name)).toEqual([defaultPolicy, defaultPolicy, defaultPolicy]);
   expect(after(patchOf('networkPeers'))).toEqual({ ...before, networkPeers: ['turin'] });
   expect(after(patchOf('serviceAccounts'))).toEqual({ ...before, serviceAccounts: ['reader'] });
+  expect(after(patchOf('namespaces'))).toEqual({ ...before, namespaces: ['demo'] });
 });
 
 test('with the first, guests reach the third cluster that it names, and without it they do not', () => {
@@ -62,6 +64,11 @@ test('with the second, a pod may run as the account that it names, and without i
   expect(refused(before, 'reader')).toEqual(['serviceAccountName']);
   expect(refused(after(patchOf('serviceAccounts')), 'reader')).toEqual([]);
   expect(refused(before, 'default')).toEqual([]);
+});
+
+test('with the third, a consumer gets the namespace that it names, and without it not', () => {
+  expect(guestNameProblem('demo', 'rome', before.namespaces)).toMatch(/is not accepted/);
+  expect(guestNameProblem('demo', 'rome', after(patchOf('namespaces')).namespaces)).toBeUndefined();
 });
 
 test('the annotations that it speaks of are those that the agent reads', () => {

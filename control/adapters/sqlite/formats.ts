@@ -18,7 +18,11 @@ interface Row {
 }
 
 /** By the format that they begin with. */
-const steps: Readonly<Record<number, (db: Database) => void>> = { 1: dueOfAllTenants, 2: countersAndIndexes };
+const steps: Readonly<Record<number, (db: Database) => void>> = {
+  1: dueOfAllTenants,
+  2: countersAndIndexes,
+  3: heardOfAllClusters,
+};
 
 /** The one that this program reads and writes. */
 export const currentFormat = 1 + Object.keys(steps).length;
@@ -116,5 +120,17 @@ function counters(db: Database): void {
   for (const [place, n] of counts) {
     const [pk = '', sk = ''] = place.split(' ');
     insert.run(pk, sk, String(n));
+  }
+}
+
+/** 3 to 4: when an agent was last heard, and its revision, lay with its cluster, and lie with those of all clusters of the tenant. */
+function heardOfAllClusters(db: Database): void {
+  const found = db
+    .prepare("SELECT pk, sk FROM item WHERE pk LIKE 't/%/cluster/%' AND sk IN ('revision', 'seen')")
+    .all() as Pick<Row, 'pk' | 'sk'>[];
+  const move = db.prepare('UPDATE item SET pk = ?, sk = ? WHERE pk = ? AND sk = ?');
+  for (const { pk, sk } of found) {
+    const [, tenant = '', kind, cluster = ''] = pk.split('/');
+    if (kind === 'cluster') move.run(`t/${tenant}/heard`, `${cluster}!${sk}`, pk, sk);
   }
 }

@@ -1,5 +1,6 @@
 /** GET /v1/events */
 import * as z from 'zod';
+import { awaited } from '#control/events/changes.ts';
 import { http } from '#functions/runtime/http.ts';
 import { eventResource } from '#functions/runtime/present.ts';
 import { Paging, pageRequest } from '#functions/runtime/queries.ts';
@@ -30,6 +31,7 @@ export const handler = http(
       done: (found) => found.items.length > 0,
       seconds: query.wait,
       tenant: caller.tenant,
+      names: awaited.events(caller.tenant, query.subject),
     });
     return { body: { items: items.map((event) => eventResource(control.events.present(caller, event))), cursor } };
   },

@@ -1,5 +1,6 @@
 /** DELETE /v1/peerings/{peering} */
 import * as z from 'zod';
+import { awaited } from '#control/events/changes.ts';
 import { versionIn } from '#functions/runtime/conditional.ts';
 import { http } from '#functions/runtime/http.ts';
 import { peeringResource } from '#functions/runtime/present.ts';
@@ -40,6 +41,7 @@ export const handler = http(
       done: ({ phase }) => phase === 'Gone',
       seconds: query.wait,
       tenant: caller.tenant,
+      names: awaited.peering(caller.tenant, path.peering),
     });
     const status = peering.phase === 'Gone' ? 200 : 202;
     return { status, headers: locationOf(peering), body: peeringResource(peering) };

@@ -1,5 +1,6 @@
 /** GET /v1/peerings/{peering} */
 import * as z from 'zod';
+import { awaited } from '#control/events/changes.ts';
 import { versionIn } from '#functions/runtime/conditional.ts';
 import { http } from '#functions/runtime/http.ts';
 import { peeringResource } from '#functions/runtime/present.ts';
@@ -31,6 +32,7 @@ export const handler = http(
       done: (view) => (known === undefined ? isSettled(view) : view.version !== known),
       seconds: query.wait,
       tenant: caller.tenant,
+      names: awaited.peering(caller.tenant, path.peering),
     });
     if (peering.version === known) return { status: 304, headers: { etag: `"${known}"` } };
     return { body: peeringResource(peering) };

@@ -58,7 +58,7 @@ export const GuestPolicy = z.object({
     'Limits of containers that have none, under Soft; default none. Never below the request. Pods of a consumer that runs Liqo whose QoS class they would change are refused.',
   ),
   namespaces: list.describe(
-    'Names of their namespaces here, besides those that end with the ID of the consumer; default `*`: all but reserved ones, which need a longer pattern. `*` begins or ends a pattern. Empty: only with the suffix.',
+    'Names of their namespaces here, besides those that end with the ID of the consumer; default only that of the network test of liqoctl. `*` begins or ends a pattern; alone it is every name but reserved ones, which need a longer pattern.',
   ),
   maxNamespaces: z.int().min(1).max(100_000).optional().describe('Most namespaces of one consumer here, default 100.'),
   networkIsolation: z

@@ -274,7 +274,14 @@ test.each<{ readonly what: string; readonly act: () => Promise<unknown> }>([
 test('B054 B055 a consumer that asks for namespaces of others, or that others will make, gets none of them, and they stay as they are', async () => {
   const before = await others();
   const taken = { a: 'kube-system', b: 'plain', c: 'apps-other', d: 'liqo', e: 'liqo-tenant-other', f: 'default' };
-  const coveted = { g: 'cert-manager', h: 'argocd', i: 'istio-system', j: 'openshift-operators', k: 'monitoring' };
+  const coveted = {
+    g: 'cert-manager',
+    h: 'argocd',
+    i: 'istio-system',
+    j: 'openshift-operators',
+    k: 'monitoring',
+    l: 'shop',
+  };
   const wanted: Record<string, string> = { ...taken, ...coveted };
   await controlPlane.mergePatch(namespaceMaps, inTenant('here'), { spec: { desiredMapping: wanted } });
   const map = await until(async () => {

@@ -2,8 +2,10 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { namespaces, pods } from '#shared/domain/core-kinds.ts';
 import type { ResourceType } from '#shared/domain/kube-object.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
+import { acceptGuests } from '#test/harness/guest-policy.ts';
 import { startSteadyNode } from '#test/harness/steady-node.ts';
 import { peer } from '../peering/broker-part.ts';
 import type { Pair } from '../peering/clusters.ts';
@@ -42,6 +44,11 @@ const milanOnly = select('liqo.io/remote-cluster-id', 'milan');
 const nobody = select('liqo.io/remote-cluster-id', 'nowhere');
 
 test('B038 B039 a name that is taken at the provider fails the offloading, harms no other object, and heals by itself', async () => {
+  await acceptGuests(there(), { namespaces: ['clash'] });
+  // A cluster with any policy peers as a consumer only where one says so.
+  onTestFinished(async () => {
+    await there().delete(peeringPolicies, { name: 'guests' });
+  });
   await makeNamespace(there(), 'clash');
   const theirs = await there().get(namespaces, { name: 'clash' });
   await makeNamespace(here(), 'clash');

@@ -151,7 +151,7 @@ function readiness({ id, map }: ProviderFacts, { refusal, remoteName }: Now): Wa
         type: 'Ready',
         status: 'False',
         reason: 'CreationLoopBackOff',
-        message: `${id} cannot give us namespace ${remote}: the name is taken there or reserved; it is tried again by itself`,
+        message: `${id} cannot give us namespace ${remote}: the name is taken there, reserved, or not in guests.namespaces of its PeeringPolicy, which names that do not end with our cluster ID need; an Event there says which, and it is tried again by itself`,
       };
     case 'Terminating':
       return {

@@ -28,7 +28,8 @@ export const safeRules: GuestRules = {
   // The grant by default (4 CPUs, 8Gi, 110 pods) runs out of pods first.
   defaultRequests: { cpu: '25m', memory: '64Mi' },
   defaultLimits: {},
-  namespaces: ['*'],
+  // Of liqoctl's network test, which maps with EnforceSameName.
+  namespaces: ['liqo-test-network'],
   maxNamespaces: 100,
   networkIsolation: true,
   closedRanges: [

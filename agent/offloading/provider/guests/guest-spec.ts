@@ -28,6 +28,32 @@ function larger(a: string | number, b: string | number | undefined): string | nu
   return b !== undefined && compareQuantities(a, b) < 0 ? b : a;
 }
 
+const isZero = (amounts: ResourceList | null | undefined, resource: string): boolean => {
+  const amount = ownMember(amounts ?? {}, resource);
+  return amount !== undefined && compareQuantities(amount, '0') === 0;
+};
+
+/**
+ * Without requests and limits of 0 for cpu and memory: neither the kernel nor the QoS classes tell them from absent ones, and a pod would take a node for nothing. The same object
+ * where there are none.
+ */
+function withoutZeros<T extends { readonly resources?: Resources | null }>(owner: T): T {
+  const { requests, limits } = owner.resources ?? {};
+  const without = (amounts: ResourceList | null | undefined) =>
+    Object.fromEntries(
+      Object.entries(amounts ?? {}).filter(([name]) => !counted.includes(name) || !isZero(amounts, name)),
+    );
+  if (!counted.some((resource) => isZero(requests, resource) || isZero(limits, resource))) return owner;
+  return {
+    ...owner,
+    resources: {
+      ...owner.resources,
+      ...(requests && { requests: without(requests) }),
+      ...(limits && { limits: without(limits) }),
+    },
+  };
+}
+
 /** What the pod as a whole requests needs no request of a container, but under Hard, where each gets a part of it. */
 function filled(container: Container, pod: PodSpec, rules: GuestRules, enforcement: LimitsEnforcement): Container {
   // Go clients send `null` for what is not set.
@@ -66,11 +92,19 @@ function filled(container: Container, pod: PodSpec, rules: GuestRules, enforceme
 export function guestSpec(spec: PodSpec, rules: GuestRules, enforcement: LimitsEnforcement): PodSpec {
   const { terminationGracePeriodSeconds: grace, tolerations } = spec;
   const kept = tolerations?.filter(tolerated(rules));
+  const isFilled = enforcement !== 'None';
+  const asked = isFilled
+    ? {
+        ...withoutZeros(spec),
+        containers: spec.containers.map(withoutZeros),
+        ...(spec.initContainers && { initContainers: spec.initContainers.map(withoutZeros) }),
+      }
+    : spec;
   const fill = (container: Container): Container =>
-    enforcement === 'None' ? container : filled(container, spec, rules, enforcement);
-  const containers = spec.containers.map(fill);
-  const initContainers = spec.initContainers?.map(fill);
-  const resources = enforcement === 'Hard' && spec.resources ? evened(spec.resources) : spec.resources;
+    isFilled ? filled(container, asked, rules, enforcement) : container;
+  const containers = asked.containers.map(fill);
+  const initContainers = asked.initContainers?.map(fill);
+  const resources = enforcement === 'Hard' && asked.resources ? evened(asked.resources) : asked.resources;
   const isSame = (before: readonly Container[] | undefined, after: readonly Container[] | undefined): boolean =>
     before == null || before.every((container, i) => container === after?.[i]);
   const tooLong = grace !== undefined && grace > rules.maxGracePeriodSeconds;

@@ -109,6 +109,23 @@ describe('of the spec of a guest’s pod', () => {
     expect(resourcesOf(guestSpec(spec(), rules, 'None'))).toBeUndefined();
   });
 
+  test('a request or limit of 0 is as none, of a container as of the pod as a whole', () => {
+    const zero = { cpu: '0', memory: 0 };
+    const filled = { cpu: '25m', memory: '64Mi' };
+    const given = spec({}, { requests: { ...zero, 'nvidia.com/gpu': '0' }, limits: zero });
+    expect(resourcesOf(guestSpec(given, safeRules, 'Soft'))).toEqual({
+      requests: { 'nvidia.com/gpu': '0', ...filled },
+      limits: {},
+    });
+    expect(resourcesOf(guestSpec(given, safeRules, 'Hard'))).toMatchObject({ limits: filled });
+    expect(guestSpec(given, safeRules, 'None')).toBe(given);
+    const whole = guestSpec(spec({ resources: { requests: { cpu: '0m', memory: '1Gi' } } }), safeRules, 'Soft');
+    expect(whole.resources).toEqual({ requests: { memory: '1Gi' } });
+    expect(resourcesOf(whole)?.requests).toEqual({ cpu: '25m' });
+    const bounded = spec({}, { requests: zero, limits: { cpu: '2', memory: '1Gi' } });
+    expect(resourcesOf(guestSpec(bounded, safeRules, 'Soft'))?.requests).toEqual({ cpu: '2', memory: '1Gi' });
+  });
+
   test('under Hard, limits that are filled in equal the requests', () => {
     const filled = { cpu: '25m', memory: '64Mi' };
     expect(resourcesOf(guestSpec(spec(), safeRules, 'Hard'))).toEqual({ requests: filled, limits: filled });
@@ -145,6 +162,18 @@ describe('of the spec of a guest’s pod', () => {
       expect(initContainers?.map(({ resources }) => resources)).toEqual([both('700m', '768Mi'), both('300m', '256Mi')]);
     });
 
+    test('a sidecar leaves what an init container after it asks for, and nothing for one before it', () => {
+      const first = { name: 'first', resources: { limits: { cpu: '250m', memory: '1Gi' } } };
+      const beside = { name: 'beside', restartPolicy: 'Always' };
+      const app = { name: 'app', resources: both('1m', '1Mi') };
+      const sidecarOf = (initContainers: readonly object[]) =>
+        hard({ containers: [app], initContainers, resources: both('2', '2Gi') }).initContainers?.find(
+          ({ name }) => name === 'beside',
+        )?.resources;
+      expect(sidecarOf([beside, first])).toEqual(both('1750m', '1Gi'));
+      expect(sidecarOf([first, beside])).toEqual(both('1999m', '2047Mi'));
+    });
+
     test('a container gets nothing where the others have all, and nothing that differs is made equal', () => {
       const full = { name: 'b', resources: both('1', '1Gi') };
       expect(hard({ containers: [{ name: 'a' }, full] }).containers).toEqual([{ name: 'a' }, full]);
@@ -154,7 +183,7 @@ describe('of the spec of a guest’s pod', () => {
 
     test('whichever containers it has: what is filled in is accepted, and no more than before', () => {
       const amounts = fc.record(
-        { cpu: fc.constantFrom('1m', '250m'), memory: fc.constantFrom('1Mi', '100Mi') },
+        { cpu: fc.constantFrom('0', '1m', '250m'), memory: fc.constantFrom('0', '1Mi', '100Mi') },
         { requiredKeys: [] },
       );
       const container = fc.record(
@@ -180,13 +209,14 @@ describe('of the spec of a guest’s pod', () => {
             expect(validateQuota(quota as unknown as Quota, dropped, {})).toEqual({ allowed: true });
           },
         ),
+        { numRuns: 2_000 },
       );
     });
   });
 
   test('whichever containers a pod has, under Soft it requests cpu and memory, and never less than it asked for', () => {
     const amounts = fc.record(
-      { cpu: fc.constantFrom('1m', '2'), memory: fc.constantFrom('1Mi', '3Gi') },
+      { cpu: fc.constantFrom('0', '1m', '2'), memory: fc.constantFrom('0', '1Mi', '3Gi') },
       { requiredKeys: [] },
     );
     const container = fc.record(

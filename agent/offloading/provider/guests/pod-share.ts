@@ -13,8 +13,9 @@ const isSidecar = ({ restartPolicy }: Container): boolean => restartPolicy === '
 const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((a, b) => a + b, 0n);
 
 /**
- * Of `resource`, for a container of this pod that says nothing of its own. Containers and sidecars that say nothing get equal parts of what the others leave; an
- * init container, which runs before the containers, all that sidecars leave. Undefined: nothing is left.
+ * Of `resource`, for a container of this pod that says nothing of its own. Containers and sidecars that say nothing get equal parts of what the others leave: the
+ * containers and sidecars beside them, and each init container, which runs beside the sidecars before it. An init container that says nothing gets all that
+ * sidecars leave. Undefined: nothing is left.
  */
 export function shareOfPod(pod: PodSpec, container: Container, resource: string): string | undefined {
   const amountOf = (resources: Container['resources'] | undefined): bigint | undefined =>
@@ -23,9 +24,16 @@ export function shareOfPod(pod: PodSpec, container: Container, resource: string)
   const initial = pod.initContainers ?? [];
   const sidecars = initial.filter(isSidecar);
   const running = [...pod.containers, ...sidecars];
-  const silent = running.filter(({ resources }) => amountOf(resources) === undefined);
-  const free = whole - sum(running.map(({ resources }) => amountOf(resources) ?? 0n));
-  const part = silent.length === 0 || free <= 0n ? 0n : roundDown(resource, free / BigInt(silent.length));
+  const together = [
+    running,
+    ...initial.flatMap((one, i) => (isSidecar(one) ? [] : [[one, ...initial.slice(0, i).filter(isSidecar)]])),
+  ];
+  const parts = together.flatMap((beside) => {
+    const silent = beside.filter((one) => running.includes(one) && amountOf(one.resources) === undefined);
+    const free = whole - sum(beside.map(({ resources }) => amountOf(resources) ?? 0n));
+    return silent.length === 0 ? [] : [free <= 0n ? 0n : roundDown(resource, free / BigInt(silent.length))];
+  });
+  const part = parts.reduce((a, b) => (a < b ? a : b), parts[0] ?? 0n);
   const isInitial = initial.includes(container) && !isSidecar(container);
   const share = isInitial ? whole - sum(sidecars.map(({ resources }) => amountOf(resources) ?? part)) : part;
   return share > 0n ? showAmount(resource, share) : undefined;

@@ -102,11 +102,12 @@ describe('the namespace map of a consumer', () => {
   test('says what is wrong with each name that it cannot have', () => {
     const provider = new Provider();
     provider.put(foreign('shared'));
-    const { problems } = provider.apply({ a: 'shared', b: 'kube-system', c: 'x', d: 'x' });
+    const { problems } = provider.apply({ a: 'shared', b: 'kube-system', c: 'x-cons', d: 'x-cons', e: 'x' });
     expect(problems).toEqual({
       a: expect.stringMatching(/exists here and is not of this consumer/),
       b: expect.stringMatching(/reserved/),
       d: expect.stringMatching(/that of c of the same consumer/),
+      e: expect.stringMatching(/names that end with -cons/),
     });
   });
 });

@@ -19,9 +19,18 @@ test.each(infrastructure)(
   },
 );
 
-test('names of applications are accepted as Liqo’s mappings make them', () => {
-  for (const name of ['liqo-demo', 'demo', 'shop', 'podinfo', 'liqo-demo-rome'])
+test('by the default a name ends with the ID of the consumer, or is that of liqoctl’s network test', () => {
+  for (const name of ['liqo-demo-rome', 'shop-rome', 'liqo-test-network'])
     expect(guestNameProblem(name, 'rome', usual)).toBeUndefined();
+  for (const name of ['liqo-demo', 'demo', 'shop', 'shop-milan', 'rome'])
+    expect(guestNameProblem(name, 'rome', usual)).toMatch(
+      /accepted are names that end with -rome or liqo-test-network;/,
+    );
+});
+
+test('`*` accepts names of applications as all of Liqo’s mappings make them', () => {
+  for (const name of ['liqo-demo', 'demo', 'shop', 'podinfo', 'liqo-demo-rome'])
+    expect(guestNameProblem(name, 'rome', ['*'])).toBeUndefined();
 });
 
 test('without any pattern in the policy only names with the suffix of the consumer are accepted', () => {
@@ -31,11 +40,14 @@ test('without any pattern in the policy only names with the suffix of the consum
   expect(guestNameProblem('team-a', 'rome', ['team-*'])).toBeUndefined();
 });
 
-test('no consumer, regardless of its ID and its namespace, gets a reserved name by the default', () => {
-  const id = fc.stringMatching(/^[a-z0-9]{1,8}$/);
-  fc.assert(
-    fc.property(id, fc.constantFrom(...infrastructure), (consumer, name) => {
-      expect(guestNameProblem(name, consumer, usual)).toBeDefined();
-    }),
-  );
-});
+test.each([{ accepted: usual }, { accepted: ['*'] }])(
+  'no consumer, regardless of its ID and its namespace, gets a reserved name where $accepted are accepted',
+  ({ accepted }) => {
+    const id = fc.stringMatching(/^[a-z0-9]{1,8}$/);
+    fc.assert(
+      fc.property(id, fc.constantFrom(...infrastructure), (consumer, name) => {
+        expect(guestNameProblem(name, consumer, accepted)).toBeDefined();
+      }),
+    );
+  },
+);

@@ -1,5 +1,6 @@
 /** GET /v1/event-targets/{target}/deliveries/{delivery} */
 import * as z from 'zod';
+import { awaited } from '#control/events/changes.ts';
 import { http } from '#functions/runtime/http.ts';
 import { targetDeliveryResource } from '#functions/runtime/present-webhooks.ts';
 import { Wait, waitUntil } from '#functions/runtime/wait.ts';
@@ -24,6 +25,7 @@ export const handler = http(
       done: ({ state, last }) => state !== 'pending' || last !== undefined,
       seconds: query.wait,
       tenant: caller.tenant,
+      names: awaited.delivery(caller.tenant, path.target, path.delivery),
     });
     return { body: targetDeliveryResource(delivery) };
   },

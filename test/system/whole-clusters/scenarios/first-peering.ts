@@ -1,11 +1,17 @@
 /** A user's first quarter of an hour: join, peer, look, offload. */
 import { describe, expect, test } from 'vitest';
+import type { KubeApi } from '#kube/model/types.ts';
 import { namespaces, nodes } from '#shared/domain/core-kinds.ts';
 import { virtualNodeTaint } from '#shared/domain/liqo-keys.ts';
+import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { consumer, isRunning, patience, provider, reported, type Stage } from '../stage.ts';
 import { container, deployment, pod } from '../workloads.ts';
+
+/** As docs/guests.md tells the administrator of a provider. */
+const accept = (api: KubeApi, names: readonly string[]): Promise<unknown> =>
+  api.mergePatch(peeringPolicies, { name: 'default' }, { spec: { asProvider: { guests: { namespaces: names } } } });
 
 export function firstPeering(on: () => Stage): void {
   describe('a first peering', () => {
@@ -60,6 +66,24 @@ export function firstPeering(on: () => Stage): void {
   });
 
   describe('offloading a namespace', () => {
+    test('under a name without the ID of the consumer takes a word in the policy of the provider', async () => {
+      await on().createNamespace('unasked');
+      const refused = await on().offload('unasked', '--strategy', 'Remote', '--mapping', 'EnforceSameName');
+      expect(refused.code, reported(refused)).not.toBe(0);
+      expect(refused.stderr).toMatch(
+        /milan cannot give us namespace unasked:.* guests\.namespaces of its PeeringPolicy/,
+      );
+      const described = await on().kubectl(provider, ['describe', 'namespacemaps', '--all-namespaces']);
+      expect(described.stdout).toMatch(/"unasked" is not accepted: accepted are names that end with -rome/);
+      await accept(on().api(provider), ['unasked', 'abroad', 'a-chosen-name']);
+      await eventually(
+        'milan to make the namespace once its policy names it',
+        () => on().api(provider).get(namespaces, { name: 'unasked' }),
+        patience,
+      );
+      await on().deleteNamespaces(consumer, 'unasked');
+    });
+
     test.each([
       { namespace: 'at-home', strategy: 'Local', mapping: ['--mapping', 'DefaultName'], remote: 'at-home-rome' },
       { namespace: 'abroad', strategy: 'Remote', mapping: ['--mapping', 'EnforceSameName'], remote: 'abroad' },
