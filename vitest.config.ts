@@ -78,6 +78,7 @@ const inMemory = {
   // Nothing here mocks a module: what one file has loaded, the next one in its worker need not load again.
   isolate: false,
   testTimeout: 60_000,
+  hookTimeout: 60_000,
 };
 
 export default defineConfig({
