@@ -12,6 +12,7 @@ import {
   closeDoors,
   closers,
   identity,
+  keptOpen,
   now,
   options,
   rome,
@@ -46,12 +47,12 @@ test('a certificate of ours that is not, or no longer, of a consumer is refused 
 
 test('a connection that stays open is refused when its certificate has ended', async () => {
   const { door, clock } = await startDoor();
-  const agent = new https.Agent({ keepAlive: true, maxSockets: 1 });
+  const agent = keptOpen();
   closers.push(() => agent.destroy());
   const sockets = new Set<Duplex>();
   const ask = () =>
     new Promise<number | undefined>((resolve, reject) => {
-      const request = https.request({ ...options(door.port, '/', {}), agent }, (response) => {
+      const request = https.request(options(door.port, '/', {}, agent), (response) => {
         response.resume().on('end', () => resolve(response.statusCode));
       });
       request.once('socket', (socket) => sockets.add(socket));

@@ -6,7 +6,16 @@ import type { Duplex } from 'node:stream';
 import type * as tls from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
 import { issueDoorServing } from '#agent/pki/door-certificates.ts';
-import { authority, call, closeDoors, closers, now, options, startDoor } from './testing/front-door-fixture.ts';
+import {
+  authority,
+  call,
+  closeDoors,
+  closers,
+  keptOpen,
+  now,
+  options,
+  startDoor,
+} from './testing/front-door-fixture.ts';
 
 afterEach(closeDoors);
 
@@ -140,11 +149,11 @@ test('an API server that is gone, or gives no token, is told as unavailable, and
 test('the door changes its certificate while connections stay open', async () => {
   const { door } = await startDoor();
   const next = issueDoorServing(authority, ['127.0.0.1', '10.9.0.9'], now);
-  const agent = new https.Agent({ keepAlive: true, maxSockets: 1 });
+  const agent = keptOpen();
   closers.push(() => agent.destroy());
   const shown = (through: https.Agent | false) =>
     new Promise<string>((resolve, reject) => {
-      const request = https.request({ ...options(door.port, '/', {}), agent: through });
+      const request = https.request(options(door.port, '/', {}, through));
       let socket: tls.TLSSocket | undefined;
       request.once('socket', (used) => {
         socket = used as tls.TLSSocket;
