@@ -35,6 +35,9 @@ const over: ReadonlySet<string> = new Set(['Refused', 'Confirmed', 'Undone', 'Ab
 /** In them the move may delete, or hand over, the volume that is not the claim's. */
 const ending: ReadonlySet<string> = new Set(['Discarding', 'Keeping', ...over]);
 
+/** Without time going by. */
+const mostWritesAtOnce = 5_000;
+
 export class StorageWorld {
   readonly clock = new ManualClock();
   readonly home: Kubernetes;
@@ -59,6 +62,7 @@ export class StorageWorld {
   /** Disks that were handed over to records, and those of retained volumes. */
   readonly #kept = new Set<Disk>();
   #line = 0;
+  #writesAt = { ms: 0, count: 0 };
 
   constructor(random: Random) {
     this.home = new Kubernetes(consumer, this.clock, random);
@@ -250,6 +254,7 @@ export class StorageWorld {
   }
 
   #onWrite(before: KubeObject, after: KubeObject | undefined): void {
+    this.#expectEnd();
     if (before.kind === persistentVolumeClaims.kind)
       this.#expectRoom(before as PersistentVolumeClaim, after as PersistentVolumeClaim | undefined);
     if (before.kind === volumeMoves.kind) this.#onMove(before as VolumeMove, after as VolumeMove | undefined);
@@ -265,6 +270,16 @@ export class StorageWorld {
       if (!disks.has(disk)) this.#fault(`disk ${disk.id} is gone, to which a move can be undone`);
     for (const disk of this.#kept) if (!disks.has(disk)) this.#fault(`disk ${disk.id} is gone, which was to be kept`);
     if (before.kind === persistentVolumes.kind && after === undefined) this.#expectVolume(before);
+  }
+
+  /** Agents that answer each other's writes leave nothing else its turn, not even time. */
+  #expectEnd(): void {
+    const ms = this.clock.now();
+    if (this.#writesAt.ms !== ms) this.#writesAt = { ms, count: 0 };
+    this.#writesAt.count += 1;
+    if (this.#writesAt.count !== mostWritesAtOnce) return;
+    this.#fault(`${mostWritesAtOnce} writes in one moment`);
+    this.agents.end();
   }
 
   /** A disk whose PersistentVolume is gone is an orphan without a record. */
