@@ -7,7 +7,7 @@ import {
   persistentVolumes,
 } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
-import { homeClaimOf, type RemoteClaim } from '#shared/domain/storage-keys.ts';
+import { meantClaimOf, type RemoteClaim } from '#shared/domain/storage-keys.ts';
 import { isOurVolume, remoteOf } from '#shared/domain/volumes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -53,7 +53,7 @@ async function guestData(kube: KubeClient, consumer?: string): Promise<KeptData[
   const selector = consumer === undefined ? guestVolume.label : `${guestVolume.label}=${consumer}`;
   return (await kube.list<PersistentVolumeClaim>(persistentVolumeClaims, selector)).map(
     ({ metadata, spec, status }) => {
-      const home = homeClaimOf(metadata.annotations);
+      const home = meantClaimOf(metadata.annotations);
       const claim = home ? `${home.namespace}/${home.name}` : `${metadata.namespace}/${metadata.name}`;
       const size = status?.capacity?.storage ?? spec?.resources?.requests?.storage ?? unknownSize;
       const whose = metadata.labels?.[guestVolume.label];

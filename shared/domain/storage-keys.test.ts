@@ -7,6 +7,7 @@ import {
   claimAnnotations,
   homeClaimOf,
   isVirtualProvisioner,
+  meantClaimOf,
   remoteClaimOf,
   remoteVolumeDriver,
   storageAnnotation,
@@ -40,6 +41,17 @@ describe('the marks of a claim at the provider', () => {
     { 'isthmus.dev/claim': 'shop/data' },
     { 'isthmus.dev/claim': 'shop', 'isthmus.dev/claim-uid': 'u' },
   ])('are not read out of %j', (annotations) => expect(homeClaimOf(annotations)).toBeUndefined());
+
+  test('name the claim that another one stands for while its volume moves', () => {
+    const marks = claimAnnotations({ namespace: 'shop', name: 'move-1', uid: 'u' }, 'Delete');
+    expect(meantClaimOf({ ...marks, 'isthmus.dev/stands-for': 'data' })).toEqual({
+      namespace: 'shop',
+      name: 'data',
+      uid: 'u',
+    });
+    expect(meantClaimOf(marks)).toEqual(homeClaimOf(marks));
+    expect(meantClaimOf({})).toBeUndefined();
+  });
 });
 
 test('a volume handle names provider, namespace and claim, and nothing else is one', () => {

@@ -50,7 +50,7 @@ export const storageAnnotation = {
   externalClaim: 'isthmus.dev/external-claim',
   /** On a claim of the consumer: its volume is being moved, pods that use it wait behind `moveGate`. */
   moving: 'isthmus.dev/volume-move',
-  /** On a claim of the consumer: the claim whose volume it is to become; the claim at the provider is named after that one. */
+  /** On a claim of the consumer, and on the claim at the provider: the claim whose volume it is to become. The one at the provider is named after that. */
   standsFor: 'isthmus.dev/stands-for',
   /** On a PV of the consumer: UID that the real claim behind it names while the PV goes from one claim to another. */
   realClaimUid: 'isthmus.dev/real-claim-uid',
@@ -89,6 +89,12 @@ export function homeClaimOf(annotations: Readonly<Record<string, string>> | unde
   const [namespace, name, ...more] = (annotations?.[storageAnnotation.claim] ?? '').split('/');
   const uid = annotations?.[storageAnnotation.claimUid];
   return namespace && name && uid && more.length === 0 ? { namespace, name, uid } : undefined;
+}
+
+/** Whose data it is to its user: while a volume moves, the claim of the consumer is one that stands for another. */
+export function meantClaimOf(annotations: Readonly<Record<string, string>> | undefined): HomeClaim | undefined {
+  const home = homeClaimOf(annotations);
+  return home && { ...home, name: annotations?.[storageAnnotation.standsFor] ?? home.name };
 }
 
 /** Where a volume is that is bound at a provider. */

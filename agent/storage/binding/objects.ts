@@ -29,6 +29,11 @@ const homeOf = ({ metadata }: Claim) => ({
   uid: metadata.uid ?? '',
 });
 
+const annotationsFor = (claim: Claim, policy: ReclaimPolicy): Record<string, string> => {
+  const standsFor = claim.metadata.annotations?.[storageAnnotation.standsFor];
+  return { ...claimAnnotations(homeOf(claim), policy), ...(standsFor && { [storageAnnotation.standsFor]: standsFor }) };
+};
+
 const specOf = (
   { spec }: Claim,
   storageClassName: string,
@@ -53,7 +58,7 @@ export const localClaim = (
     namespace: storageNamespace,
     name: claim.metadata.uid ?? '',
     annotations: {
-      ...claimAnnotations(homeOf(claim), policy),
+      ...annotationsFor(claim, policy),
       [storageAnnotation.unpublished]: mark,
       [selectedNode]: nodeOf(claim) ?? '',
     },
@@ -105,7 +110,7 @@ export const remoteClaim = (
       },
       annotations: {
         ...Object.fromEntries(Object.entries(annotations).filter(plain)),
-        ...claimAnnotations(homeOf(claim), policy),
+        ...annotationsFor(claim, policy),
         [storageAnnotation.unpublished]: mark,
       },
     },

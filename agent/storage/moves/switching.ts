@@ -132,7 +132,11 @@ function arriving(facts: Facts): Step {
       claim: real,
       patch: {
         metadata: {
-          annotations: { [storageAnnotation.claim]: `${namespace}/${name}`, [storageAnnotation.claimUid]: uid },
+          annotations: {
+            [storageAnnotation.claim]: `${namespace}/${name}`,
+            [storageAnnotation.claimUid]: uid,
+            [storageAnnotation.standsFor]: null,
+          },
         },
       },
     };

@@ -3,6 +3,7 @@
  * and after drawn writes. In the end everything heals, and each application runs with all that it was ever told is safe; nothing is left without an owner
  * or a record.
  */
+import { storageAnnotation } from '#shared/domain/storage-keys.ts';
 import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
 import { randomOf } from '../orderings.ts';
 import { describe, leftovers } from './leftovers.ts';
@@ -222,7 +223,9 @@ async function conclude(world: StorageWorld): Promise<void> {
 
 /** docs/storage.md, "How does a claim get kept data back?" */
 function adopt(world: StorageWorld, app: App): void {
-  const uid = world.claim(app)?.metadata.uid ?? '';
+  const claim = world.claim(app);
+  const moved = world.home.volume(claim?.spec?.volumeName)?.metadata.annotations?.[storageAnnotation.realClaimUid];
+  const uids = [claim?.metadata.uid, moved].filter((uid) => uid !== undefined);
   // Its volume was never made: there is nothing to adopt.
   if (app.acknowledged.size === 0) {
     world.remake(app, app.size);
@@ -230,8 +233,10 @@ function adopt(world: StorageWorld, app: App): void {
   }
   for (const [provider, { store }] of world.providers)
     for (const record of store.all(retainedVolumes)) {
-      const { claim, adopt: order } = record.spec;
-      if (claim?.uid !== uid || order !== undefined) continue;
+      const { claim: had, adopt: order } = record.spec;
+      if (had === undefined || !uids.includes(had.uid) || order !== undefined) continue;
+      if (had.name !== app.claim)
+        world.faults.push(`record ${record.metadata.name} names ${had.name}, not ${app.claim}`);
       store.replace({
         ...record,
         spec: { ...record.spec, adopt: { namespace: shopThere, claim: app.claim } },

@@ -2,7 +2,7 @@
 import { timestamp } from '#kube/writes/conditions.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 import { guestVolume, keptAnnotation } from '#shared/domain/guest-volume-keys.ts';
-import { type HomeClaim, homeClaimOf, storageAnnotation, storageData } from '#shared/domain/storage-keys.ts';
+import { type HomeClaim, meantClaimOf, storageAnnotation, storageData } from '#shared/domain/storage-keys.ts';
 import type { RetainedVolume, RetainedVolumeStatus } from '#shared/schema/isthmus/retained-volume.ts';
 
 /** A merge patch of the PersistentVolume; it is conditional on the version that was read. */
@@ -79,7 +79,7 @@ export function decideClaim({ claim, consumer, volume, keepMs, nowMs }: ClaimFac
   if (mayGo) return { do: 'release', dataGoes: true, ...(isKept(volume) && { first: unkept(volume, 'Delete') }) };
   // Marks of an earlier end give way to those of this one: what was ordered then is over.
   if (earlier?.uid === metadata.uid && volume.spec?.persistentVolumeReclaimPolicy === 'Retain') return { do: 'keep' };
-  const home = homeClaimOf(annotations);
+  const home = meantClaimOf(annotations);
   const { namespace = '', name, uid = '' } = metadata;
   return {
     do: 'keep',
