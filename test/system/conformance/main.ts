@@ -1,6 +1,7 @@
 /** npm run conformance: Kubernetes' own suite on a cluster whose pods are all on a virtual node. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import type { Outcome } from '#test/harness/ginkgo-report.ts';
 import { removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { consumer } from '../whole-clusters/stage.ts';
@@ -8,7 +9,7 @@ import { openGround } from './ground.ts';
 import { offloadSuiteNamespaces } from './offloads.ts';
 import { readOptions } from './options.ts';
 import { reasons } from './reasons.ts';
-import { inPieces, type Outcome, reasonFor, shortcomings } from './report.ts';
+import { inPieces, reasonFor, shortcomings } from './report.ts';
 import { type Group, groups, openSuite } from './suite.ts';
 import { openSpecs, rowOf, unexplained, withRows } from './table.ts';
 import { keepUntainted } from './untainted.ts';

@@ -1,10 +1,17 @@
 /** Runs Kubernetes' own suite as a program. */
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import {
+  brokenBefore,
+  type GinkgoReport,
+  type Outcome,
+  outcomesOf,
+  selectedSpecs,
+} from '#test/harness/ginkgo-report.ts';
 import { run } from '#test/harness/program.ts';
 import { buildConformancebox, buildGinkgo } from '#test/testbed/build.ts';
 import { registries } from './images.ts';
-import { brokenBefore, focusOn, type GinkgoReport, type Outcome, outcomesOf, selectedSpecs } from './report.ts';
+import { focusOn } from './report.ts';
 
 /** Specs by group of the suite. Those that need features which are off by default, or that break nodes, are in none. */
 export const groups = {

@@ -1,6 +1,6 @@
 /** The table of docs/conformance.md. Pure. */
-import type { Outcome, Reason, State } from './report.ts';
-import { reasonFor } from './report.ts';
+import type { Outcome, State } from '#test/harness/ginkgo-report.ts';
+import { type Reason, reasonFor } from './report.ts';
 
 const [begin, end] = ['<!-- conformance: begin -->', '<!-- conformance: end -->'] as const;
 
