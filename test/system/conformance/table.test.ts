@@ -57,7 +57,7 @@ it('goes on with the specs that have no row, and with failures that are not expl
 });
 
 it('sums up, of suites for a driver, the specs that do not apply by their reason, and leaves the other tables alone', () => {
-  const suite = '[sig-storage] External Storage [Driver: liqo]';
+  const suite = 'External Storage [Driver: liqo]';
   const all = [
     `${suite} [Testpattern: Dynamic PV (default fs)] volumes should store data`,
     `${suite} [Testpattern: Inline-volume (default fs)] volumes should store data`,

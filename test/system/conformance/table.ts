@@ -87,7 +87,7 @@ function rowsOf(page: string, table: TableName): Row[] {
     .split('\n')
     .flatMap((line): Row[] => {
       const [, spec = '', state = '', reason = ''] =
-        /^\| (\[.+?) \| (passed|failed|not applicable) \| (.*) ?\|$/.exec(line) ?? [];
+        /^\| ((?:[^|\\]|\\.)+?) \| (passed|failed|not applicable) \|((?:[^|\\]|\\.)*)\|$/.exec(line) ?? [];
       if (spec === '') return [];
       const plain = (text: string): string => text.replaceAll('\\|', '|').replaceAll('&lt;', '<').trim();
       return [{ spec: plain(spec), state: state as State, reason: plain(reason) }];

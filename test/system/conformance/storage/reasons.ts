@@ -25,6 +25,12 @@ const everywhere: readonly Reason[] = [
     reason: 'volumes of class liqo begin empty: snapshots and other data sources are refused by an event',
   },
   {
+    specs: /\(immediate-binding\)/,
+    state: 'not applicable',
+    reason:
+      'asks for volumeBindingMode Immediate: a class of ours is accepted with WaitForFirstConsumer only, because the volume is made in the cluster of its first pod',
+  },
+  {
     specs: /\] volume-modify/,
     state: 'not applicable',
     reason: 'spec.volumeAttributesClassName is refused by an event',
