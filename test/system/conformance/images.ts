@@ -127,6 +127,8 @@ export async function suiteImages(cache: string, log: (line: string) => void): P
       { path: '/uploads', mode: 0o777, directory: true },
     ]),
     image('busybox:1.37.0-1', usual, plain),
+    // Of what that image has, the specs of storage use the shell only.
+    image('jessie-dnsutils:1.7', usual, plain),
     image('nonroot:1.4', { ...usual, user: '1234' }, plain),
     image('nonewprivs:1.3', { env: path, command: ['nnp'] }, [
       ...plain,
