@@ -313,6 +313,15 @@ describe('growth', () => {
     },
   ])('of a claim, when $when, is told as $says', ({ look: seen, says }) => expect(said(seen)).toEqual(says));
 
+  test('in this cluster is asked of the real claim, too, when the resizer of the driver was first', () => {
+    const does = (real: RealClaim) =>
+      look({ ...here, home: growing('2Gi', '2Gi', due), real }).map((action) => action.do);
+    expect(does(claim())).toContain('grow');
+    expect(does(claim({ request: '2Gi' }))).not.toContain('grow');
+    expect(does(claim({ request: '2Gi' }))).not.toContain('capacity');
+    expect(does(claim({ capacity: '2Gi' }))).not.toContain('grow');
+  });
+
   test('is no condition of a claim that is just being bound', () => {
     const unbound = { ...home(), status: { phase: 'Pending' } } as PersistentVolumeClaim;
     const told = look({ volume: volume({ remote: false }), home: unbound, source });

@@ -125,13 +125,16 @@ const sizeOf = (claim: Claim): bigint => amountOf(claim.spec?.resources?.request
 function growth({ volume, real, source }: Observed, home: Claim): readonly Action[] {
   if (real.kind !== 'there' || volume.status?.phase !== 'Bound') return [];
   const wanted = sizeOf(home);
-  if (wanted <= amountOf(volume.spec?.capacity)) return [];
+  const isLarge = wanted <= amountOf(volume.spec?.capacity);
+  // In this cluster the resizer of its driver may have grown the volume of ours as one of its own: the real claim follows.
+  if (isLarge && (source === undefined || amountOf(real.object.status?.capacity) >= wanted)) return [];
   // An API server lets no claim grow that has no volume yet.
   if (real.object.status?.phase !== 'Bound') return [];
   if (sizeOf(real.object) < wanted) return [{ do: 'grow', claim: real.object, storage: requestOf(home) }];
   // Of a volume in this cluster the kubelet here grows the file system, as soon as the volume says that it is larger.
   const has = source ? source.spec?.capacity : real.object.status?.capacity;
-  return amountOf(has) >= wanted ? [{ do: 'capacity', storage: has?.storage ?? requestOf(home) }] : [];
+  const grows = !isLarge && amountOf(has) >= wanted;
+  return grows ? [{ do: 'capacity', storage: has?.storage ?? requestOf(home) }] : [];
 }
 
 function told(observed: Observed, home: Claim): readonly Action[] {
