@@ -4,8 +4,6 @@
 export const places = ['here', 'provider'] as const;
 export type Place = (typeof places)[number];
 
-export const driverName = 'liqo';
-
 /** What the class offers. Everything that is not named here is not offered, and the suite skips what asks for it. */
 const capabilities = {
   persistence: true,
@@ -25,7 +23,7 @@ export const driverFile = (): string =>
   JSON.stringify({
     StorageClass: { FromExistingClassName: 'liqo' },
     DriverInfo: {
-      Name: driverName,
+      Name: 'liqo',
       SupportedSizeRange: { Min: '32Mi' },
       RequiredAccessModes: ['ReadWriteOnce'],
       Capabilities: capabilities,
