@@ -22,7 +22,7 @@ import { setUpMachine } from '#scripts/setup/setup.ts';
 import { buildWireGuardGoForArm64 } from '#scripts/setup/wireguard-go.ts';
 import { buildRegistry } from '#test/harness/registry.ts';
 import { rightsVariable } from '#test/testbed/asked-rights.ts';
-import { buildFluxHealth, buildHelm, buildKrew } from '#test/testbed/build.ts';
+import { buildCsiSanity, buildFluxHealth, buildHelm, buildKrew } from '#test/testbed/build.ts';
 import { closingLines, nothing, type Result, resultOf, resultOfTwo, sum } from './closing.ts';
 import { progressLine, readDurations, recordDuration } from './durations.ts';
 import { chosenParts, inPieces, partsOf } from './pieces.ts';
@@ -59,6 +59,7 @@ const also = {
     fluxHealth: buildFluxHealth,
     registry: buildRegistry,
     krew: buildKrew,
+    csiSanity: buildCsiSanity,
     wireGuardGoForArm64: buildWireGuardGoForArm64,
   },
 };

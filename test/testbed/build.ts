@@ -209,6 +209,17 @@ const buildNodebox = (options: BuildOptions = {}): Promise<string> =>
 export const buildLoopbox = (options: BuildOptions = {}): Promise<string> =>
   buildOurs('loopbox', stripped, { about: 'storage of nodes', expectedSeconds: 130 }, options);
 
+/** Not part of a bed; the suite of the Container Storage Interface for drivers. */
+export async function buildCsiSanity(options: BuildOptions = {}): Promise<string> {
+  const source = {
+    folder: path.join(testbedFolder, 'csi-sanity'),
+    package: 'github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity',
+  };
+  const about = { about: 'asks CSI drivers', expectedSeconds: 40 };
+  const minimumGo = goDirective(await readGoMod('csi-sanity'));
+  return await buildGoProgram({ name: 'csi-sanity', source, flags: stripped, minimumGo, ...about }, options);
+}
+
 /** What a test bed is made of, the longest first. */
 export const bedPrograms = {
   kubebox: buildKubebox,

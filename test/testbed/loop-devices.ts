@@ -20,6 +20,12 @@ async function loopDevices(): Promise<LoopDevice[]> {
   return printed.trim() === '' ? [] : (JSON.parse(printed) as { loopdevices: LoopDevice[] }).loopdevices;
 }
 
+/** Those of files in a folder. */
+export async function devicesBehind(folder: string): Promise<string[]> {
+  const isIn = ({ 'back-file': file }: LoopDevice): boolean => file?.startsWith(`${folder}/`) === true;
+  return (await loopDevices()).filter(isIn).map(({ name }) => name);
+}
+
 /** Those that a node's volumes have, and those that its kubelet laid over them to hold a block volume. The upper ones come first. */
 export async function devicesOf(slot: number, node = '[^/]+'): Promise<string[]> {
   const all = await loopDevices();

@@ -176,7 +176,7 @@ describe('the end of a volume', () => {
 
 describe('growth', () => {
   test.each([
-    { when: 'the claim asks for more', home: home('2Gi'), real: claim(), size: '1Gi', does: ['grow', 'status'] },
+    { when: 'the claim asks for more', home: home('2Gi'), real: claim(), size: '1Gi', does: ['status', 'grow'] },
     {
       when: 'the real claim has no volume yet',
       home: home('2Gi'),
@@ -196,7 +196,7 @@ describe('growth', () => {
       home: home('2Gi'),
       real: claim({ request: '2Gi', capacity: '2Gi' }),
       size: '1Gi',
-      does: ['capacity', 'status'],
+      does: ['status', 'capacity'],
     },
     {
       when: 'the volume has grown',
@@ -231,11 +231,106 @@ describe('growth', () => {
     const source = { spec: { capacity: { storage: '2Gi' } } } as unknown as PersistentVolume;
     const real = claim({ request: '2Gi' });
     expect(steps({ volume: volume({ remote: false }), home: home('2Gi'), real, source })).toEqual([
-      'capacity',
       'status',
+      'capacity',
     ]);
     const [said] = look({ volume: volume({ remote: false, storage: '2Gi' }), home: home('2Gi'), real, source });
     expect(said).toMatchObject({ patch: { conditions: [{ type: 'FileSystemResizePending', status: 'True' }] } });
+  });
+
+  const growing = (request: string, storage?: string, turn?: string): PersistentVolumeClaim => {
+    const of = home(request);
+    const said = {
+      ...(storage && { allocatedResources: { storage } }),
+      ...(turn && { allocatedResourceStatuses: { storage: turn } }),
+    };
+    return { ...of, status: { ...of.status, ...said } } as PersistentVolumeClaim;
+  };
+  const said = (more: Partial<Observed>) =>
+    look(more).flatMap((action) => {
+      if (action.do !== 'status') return [];
+      const { allocatedResources, allocatedResourceStatuses } = action.patch as Record<string, { storage?: unknown }>;
+      return allocatedResources || allocatedResourceStatuses
+        ? [{ of: allocatedResources?.storage, turn: allocatedResourceStatuses?.storage }]
+        : [];
+    });
+  const [controller, due, works] = ['ControllerResizeInProgress', 'NodeResizePending', 'NodeResizeInProgress'];
+  const source = { spec: { capacity: { storage: '2Gi' } } } as unknown as PersistentVolume;
+  const here = { volume: volume({ remote: false, storage: '2Gi' }), real: claim({ request: '2Gi' }), source };
+
+  test.each([
+    { when: 'nothing was asked for', look: { home: growing('2Gi') }, says: [] },
+    {
+      when: 'it is just being bound',
+      look: { ...here, home: { ...growing('2Gi'), status: { phase: 'Pending' } } },
+      says: [],
+    },
+    {
+      when: 'the real claim was asked',
+      look: { home: growing('2Gi'), real: claim({ request: '2Gi' }) },
+      says: [{ of: '2Gi', turn: controller }],
+    },
+    {
+      when: 'that was said',
+      look: { home: growing('2Gi', '2Gi', controller), real: claim({ request: '2Gi' }) },
+      says: [],
+    },
+    {
+      when: 'a provider has grown it',
+      look: {
+        volume: volume({ storage: '2Gi' }),
+        home: growing('2Gi', '2Gi', controller),
+        real: claim({ request: '2Gi', capacity: '2Gi' }),
+      },
+      says: [{ of: undefined, turn: null }],
+    },
+    {
+      when: 'it asks for less again',
+      look: { home: growing('1Gi', '2Gi', controller), real: claim({ request: '2Gi' }) },
+      says: [{ of: undefined, turn: null }],
+    },
+    {
+      when: 'the volume here is larger',
+      look: { ...here, home: growing('2Gi', '2Gi', controller) },
+      says: [{ of: '2Gi', turn: due }],
+    },
+    {
+      when: 'an earlier agent said nothing',
+      look: { ...here, home: growing('2Gi') },
+      says: [{ of: '2Gi', turn: due }],
+    },
+    { when: 'the kubelet is told', look: { ...here, home: growing('2Gi', '2Gi', due) }, says: [] },
+    { when: 'the kubelet works', look: { ...here, home: growing('2Gi', '2Gi', works) }, says: [] },
+    {
+      when: 'it is to be still larger while the kubelet works',
+      look: { ...here, home: growing('3Gi', '2Gi', works), real: claim({ request: '3Gi' }) },
+      says: [],
+    },
+    {
+      when: 'it is to be still larger before the kubelet began',
+      look: { ...here, home: growing('3Gi', '2Gi', due), real: claim({ request: '3Gi' }) },
+      says: [{ of: '3Gi', turn: controller }],
+    },
+  ])('of a claim, when $when, is told as $says', ({ look: seen, says }) => expect(said(seen)).toEqual(says));
+
+  test('in this cluster is asked of the real claim, too, when the resizer of the driver was first', () => {
+    const does = (real: RealClaim) =>
+      look({ ...here, home: growing('2Gi', '2Gi', due), real }).map((action) => action.do);
+    expect(does(claim())).toContain('grow');
+    expect(does(claim({ request: '2Gi' }))).not.toContain('grow');
+    expect(does(claim({ request: '2Gi' }))).not.toContain('capacity');
+    expect(does(claim({ capacity: '2Gi' }))).not.toContain('grow');
+  });
+
+  test('is no condition of a claim that is just being bound', () => {
+    const unbound = { ...home(), status: { phase: 'Pending' } } as PersistentVolumeClaim;
+    const told = look({ volume: volume({ remote: false }), home: unbound, source });
+    expect(told.flatMap((action) => (action.do === 'status' ? Object.keys(action.patch) : []))).toEqual(['capacity']);
+  });
+
+  test('is told before the volume says that it is larger: a kubelet reads both', () => {
+    const grows = look({ home: home('2Gi'), real: claim({ request: '2Gi', capacity: '2Gi' }) });
+    expect(grows.map(({ do: what }) => what)).toEqual(['status', 'capacity']);
   });
 });
 

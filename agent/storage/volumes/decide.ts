@@ -69,7 +69,7 @@ export function decide(observed: Observed): readonly Action[] {
   const isOver = status?.phase === 'Released' || status?.phase === 'Failed' || (isGoing && status?.phase !== 'Bound');
   if (isOver) return policyOf(volume) === 'Delete' ? ending(observed) : isGoing ? keeping(observed) : policy(observed);
   const hold: readonly Action[] = held ? [] : [{ do: 'hold' }];
-  return [...hold, ...policy(observed), ...(home ? [...growth(observed, home), ...told(observed, home)] : [])];
+  return [...hold, ...policy(observed), ...(home ? [...told(observed, home), ...growth(observed, home)] : [])];
 }
 
 function ending({ real }: Observed): readonly Action[] {
@@ -125,13 +125,16 @@ const sizeOf = (claim: Claim): bigint => amountOf(claim.spec?.resources?.request
 function growth({ volume, real, source }: Observed, home: Claim): readonly Action[] {
   if (real.kind !== 'there' || volume.status?.phase !== 'Bound') return [];
   const wanted = sizeOf(home);
-  if (wanted <= amountOf(volume.spec?.capacity)) return [];
+  const isLarge = wanted <= amountOf(volume.spec?.capacity);
+  // In this cluster the resizer of its driver may have grown the volume of ours as one of its own: the real claim follows.
+  if (isLarge && (source === undefined || amountOf(real.object.status?.capacity) >= wanted)) return [];
   // An API server lets no claim grow that has no volume yet.
   if (real.object.status?.phase !== 'Bound') return [];
   if (sizeOf(real.object) < wanted) return [{ do: 'grow', claim: real.object, storage: requestOf(home) }];
   // Of a volume in this cluster the kubelet here grows the file system, as soon as the volume says that it is larger.
   const has = source ? source.spec?.capacity : real.object.status?.capacity;
-  return amountOf(has) >= wanted ? [{ do: 'capacity', storage: has?.storage ?? requestOf(home) }] : [];
+  const grows = !isLarge && amountOf(has) >= wanted;
+  return grows ? [{ do: 'capacity', storage: has?.storage ?? requestOf(home) }] : [];
 }
 
 function told(observed: Observed, home: Claim): readonly Action[] {
@@ -153,13 +156,18 @@ function told(observed: Observed, home: Claim): readonly Action[] {
   for (const { type } of ours) if (type !== size?.type) put(type, undefined);
   if (size) put(size.type, size);
   const changed = conditions !== before;
+  const allocation = allocationNow(observed, home, size);
   const isLost = remote && real.kind === 'gone' && bound !== undefined && changed;
   return [
-    ...(changed || grown
+    ...(changed || grown || allocation
       ? [
           {
             do: 'status',
-            patch: { ...(changed && { conditions }), ...(grown && { capacity: { storage: grown } }) },
+            patch: {
+              ...(changed && { conditions }),
+              ...(grown && { capacity: { storage: grown } }),
+              ...allocation,
+            },
           } as const,
         ]
       : []),
@@ -219,7 +227,8 @@ const waitsForKubelet = 'WaitingForKubelet';
 /** Undefined: the claim has what it asks for. */
 function sizeCondition({ volume, real, source }: Observed, home: Claim): ConditionInput | undefined {
   if (volume.status?.phase !== 'Bound' || sizeOf(home) <= amountOf(home.status?.capacity)) return undefined;
-  if (real.kind !== 'there') return undefined;
+  // A claim that is being bound has no size yet, and does not grow.
+  if (real.kind !== 'there' || home.status?.capacity?.storage === undefined) return undefined;
   const waits = amountOf(volume.spec?.capacity) >= sizeOf(home);
   if (source && waits)
     return {
@@ -234,6 +243,29 @@ function sizeCondition({ volume, real, source }: Observed, home: Claim): Conditi
     status: 'True',
     reason: waitsForClaim,
     message: `claim ${namespace}/${name} ${remoteOf(volume) ? `at cluster ${remoteOf(volume)?.provider} ` : ''}is to grow to ${requestOf(home)}`,
+  };
+}
+
+const controllerResizes = 'ControllerResizeInProgress';
+const kubeletIsDue = 'NodeResizePending';
+const kubeletResizes = 'NodeResizeInProgress';
+
+/**
+ * What a claim that grows says was asked for it, and whose turn it is, as Kubernetes' own resizer does: quotas count the first, and a kubelet grows the file
+ * system of a claim that has it in its turn only. `size`: the condition of the growth. Undefined: as it is.
+ */
+function allocationNow({ real }: Observed, home: Claim, size: ConditionInput | undefined): object | undefined {
+  const turn = home.status?.allocatedResourceStatuses?.storage;
+  if (size === undefined || real.kind !== 'there')
+    return turn === controllerResizes ? { allocatedResourceStatuses: { storage: null } } : undefined;
+  // Until the real claim was asked there is nothing to say, and while a kubelet works on an earlier growth, its size stands.
+  if (sizeOf(real.object) < sizeOf(home) || turn === kubeletResizes) return undefined;
+  const next = size.reason === waitsForKubelet ? kubeletIsDue : controllerResizes;
+  const isSaid = amountOf(home.status?.allocatedResources) === sizeOf(real.object);
+  if (isSaid && turn === next) return undefined;
+  return {
+    allocatedResources: { storage: requestOf(real.object) },
+    allocatedResourceStatuses: { storage: next },
   };
 }
 

@@ -1,12 +1,15 @@
 /** Two real clusters, of which one lends its node to the other, and the suite's images in both. */
-
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
+import type { KubeObject } from '#shared/domain/kube-object.ts';
 import type { GuestPolicy } from '#shared/schema/isthmus/guest-policy.ts';
 import { acceptGuests } from '#test/harness/guest-policy.ts';
 import { openProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { clusterNames, consumer, createStage, provider, type Stage } from '../whole-clusters/stage.ts';
+import { clusterNames, consumer, createStage, provider } from '../whole-clusters/stage.ts';
 import { suiteImages } from './images.ts';
+import { offloadSuiteNamespaces } from './offloads.ts';
+import type { SuiteTarget } from './suite.ts';
+import { keepUntainted } from './untainted.ts';
 
 /**
  * Of two clusters of one administrator: the suite asks for host networks, privileged containers, pods of each quality of service, and tolerations of all
@@ -27,19 +30,25 @@ const trusted: GuestPolicy = {
   limitsEnforcement: 'None',
 };
 
-export interface Ground {
-  readonly stage: Stage;
-  readonly kubeconfigPath: string;
-  readonly kubectlPath: string;
+export interface Ground extends SuiteTarget {
+  /** Ends what the command does there beside the suite; the clusters stay. */
+  stop(): Promise<void>;
 }
 
-/** The consumer's own node takes no pods, so that every pod of the suite is on the virtual one. */
-export async function openGround(dir: string, log: (line: string) => void): Promise<Ground> {
+export interface RemoteGroundOptions {
+  readonly dir: string;
+  readonly log: (line: string) => void;
+  /** Nodes with volumes: what the provider is told of its classes, and with which arguments the consumer peers. */
+  readonly storage?: { readonly policy: KubeObject; readonly peering: readonly string[] };
+}
+
+/** The consumer's own node takes no pods, and namespaces that the suite makes are offloaded, so that every pod of the suite is on the virtual node. */
+export async function openRemoteGround({ dir, log, storage }: RemoteGroundOptions): Promise<Ground> {
   const images = await suiteImages(cacheDir(), log);
   const world = await openProductClusters({
     root: repositoryRoot,
     dir,
-    clusters: [...clusterNames],
+    clusters: clusterNames.map((name) => ({ name, ...(storage === undefined ? {} : { storage: true }) })),
     brokerPort: 7791,
     log,
   });
@@ -49,12 +58,23 @@ export async function openGround(dir: string, log: (line: string) => void): Prom
   for (const { name } of rome.nodes) await rome.kubectl('uncordon', name);
   await Promise.all(clusterNames.map((name) => world.join(name)));
   const stage = await createStage(world);
+  if (storage !== undefined) await stage.apply(provider, storage.policy);
   await acceptGuests(stage.api(provider), trusted).catch((error: unknown) => {
     // A ground that was kept has it already.
     if (!String(error).includes('already exists')) throw error;
   });
-  await world.mustIsthmus('peer', consumer, provider, '--cpu', '16', '--memory', '32Gi', '--pods', '110', '--wait');
+  const asked = ['--cpu', '16', '--memory', '32Gi', '--pods', '110', ...(storage?.peering ?? [])];
+  await world.mustIsthmus('peer', consumer, provider, ...asked, '--wait');
   await rome.restartController('kube-controller-manager', ['--controllers=*,-serviceaccount-controller']);
   for (const { name } of rome.nodes) await rome.kubectl('cordon', name);
-  return { stage, kubeconfigPath: rome.kubeconfigPath, kubectlPath: stage.kubectlLine(consumer)[0] };
+  const stopOffloading = offloadSuiteNamespaces(stage.api(consumer), log);
+  const stopWebhook = await keepUntainted(stage.api(consumer), world.bed.hostAddress);
+  return {
+    kubeconfigPath: rome.kubeconfigPath,
+    kubectlPath: stage.kubectlLine(consumer)[0],
+    async stop() {
+      await stopOffloading();
+      await stopWebhook();
+    },
+  };
 }

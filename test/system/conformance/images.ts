@@ -88,7 +88,7 @@ const webServer = (folder: string): { readonly config: ImageConfig; readonly mor
 export async function suiteImages(cache: string, log: (line: string) => void): Promise<readonly string[]> {
   const debian = await ensureDebianTree({
     architecture: 'amd64',
-    packages: ['bash', 'bind9-dnsutils', 'busybox', 'curl', 'iproute2', 'netcat-openbsd'],
+    packages: ['bash', 'bind9-dnsutils', 'busybox', 'coreutils', 'curl', 'iproute2', 'netcat-openbsd'],
     cache,
     log,
   });
@@ -127,6 +127,11 @@ export async function suiteImages(cache: string, log: (line: string) => void): P
       { path: '/uploads', mode: 0o777, directory: true },
     ]),
     image('busybox:1.37.0-1', usual, plain),
+    // Of what that image has, the specs of storage use the shell, and flags of dd that busybox's lacks.
+    image('jessie-dnsutils:1.7', usual, [
+      ...plain.filter(({ path: at }) => at !== '/bin/dd'),
+      ...linked(debian, new Map([['/bin/dd', programOf(debian, '/bin/dd')]])),
+    ]),
     image('nonroot:1.4', { ...usual, user: '1234' }, plain),
     image('nonewprivs:1.3', { env: path, command: ['nnp'] }, [
       ...plain,

@@ -1,17 +1,14 @@
-/** npm run conformance: Kubernetes' own suite on a cluster whose pods are all on a virtual node. */
+/** npm run conformance: Kubernetes' own suite on a cluster whose pods are all on a virtual node, or its suites for storage drivers on class `liqo`. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import type { Outcome } from '#test/harness/ginkgo-report.ts';
 import { removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { consumer } from '../whole-clusters/stage.ts';
-import { openGround } from './ground.ts';
-import { offloadSuiteNamespaces } from './offloads.ts';
 import { readOptions } from './options.ts';
-import { reasons } from './reasons.ts';
-import { inPieces, type Outcome, reasonFor, shortcomings } from './report.ts';
-import { type Group, groups, openSuite } from './suite.ts';
+import { inPieces, reasonFor, shortcomings } from './report.ts';
+import { driverOf, subjectOf } from './subject.ts';
+import { openSuite } from './suite.ts';
 import { openSpecs, rowOf, unexplained, withRows } from './table.ts';
-import { keepUntainted } from './untainted.ts';
 
 const options = readOptions(process.argv.slice(2));
 const say = (line: string): boolean => process.stderr.write(`${line}\n`);
@@ -25,16 +22,20 @@ const pieceSeconds = 540;
 const noPieceAfter = Date.now() + options.minutes * 60_000;
 const page = path.join(repositoryRoot, 'docs', 'conformance.md');
 
-const dir = process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', 'conformance');
+const subject = subjectOf(options);
+const { table, reasons } = subject;
+const dir = process.env.ISTHMUS_BED ?? path.join(repositoryRoot, '.build', subject.folder);
 const place = { root: repositoryRoot, dir, log: say };
-const listing = await openSuite(path.join(dir, 'suite'), undefined, say);
-const ofGroups = new Map<string, readonly string[]>();
-for (const group of Object.keys(groups) as Group[]) ofGroups.set(group, await listing.specsOf(group));
-const all = [...ofGroups.values()].flat();
-const wanted = options.groups
-  .flatMap((group) => ofGroups.get(group) ?? [])
+const driver = driverOf(options, path.join(dir, 'suite'));
+const listing = await openSuite(path.join(dir, 'suite'), undefined, say, driver);
+const bySelection: (readonly string[])[] = [];
+for (const selection of subject.selections) bySelection.push(await listing.specsOf(selection));
+const all = bySelection.flat();
+const wanted = bySelection
+  .filter((_specs, at) => subject.isWanted(at))
+  .flat()
   .filter((spec) => options.only.length === 0 || options.only.some((word) => spec.includes(word)));
-const chosen = options.resume ? openSpecs(readFileSync(page, 'utf8'), wanted) : wanted;
+const chosen = options.resume ? openSpecs(table, readFileSync(page, 'utf8'), wanted) : wanted;
 
 if (options.list) {
   for (const spec of chosen) process.stdout.write(`${spec}\n`);
@@ -50,10 +51,8 @@ if (options.list) {
 
 /** Whether every chosen spec was run, everything that failed has a reason, and every reason is true. */
 async function runChosen(): Promise<boolean> {
-  const { stage, kubeconfigPath, kubectlPath } = await openGround(dir, say);
-  const suite = await openSuite(path.join(dir, 'suite'), { kubeconfigPath, kubectlPath }, say);
-  const stopOffloading = offloadSuiteNamespaces(stage.api(consumer), say);
-  const stopWebhook = await keepUntainted(stage.api(consumer), stage.world.bed.hostAddress);
+  const ground = await subject.open(dir, say);
+  const suite = await openSuite(path.join(dir, 'suite'), ground, say, driver);
   const outcomes: Outcome[] = chosen
     .filter((spec) => reasonFor(reasons, spec)?.state === 'not applicable')
     .map((spec) => ({ spec, state: 'not applicable', seconds: 0, message: '' }));
@@ -70,8 +69,7 @@ async function runChosen(): Promise<boolean> {
       record(ended);
     }
   } finally {
-    await stopOffloading();
-    await stopWebhook();
+    await ground.stop();
   }
   return judge(outcomes, toRun);
 }
@@ -79,16 +77,21 @@ async function runChosen(): Promise<boolean> {
 function record(ended: readonly Outcome[]): void {
   if (!options.writes) return;
   const rows = ended.map((outcome) => rowOf(outcome, reasons));
-  writeFileSync(page, withRows(readFileSync(page, 'utf8'), rows, all, reasons));
+  writeFileSync(page, withRows(table, readFileSync(page, 'utf8'), rows, all, reasons));
 }
 
 /** `given`: what was given to the suite. `left`: what was not, for want of time. */
 function judge(outcomes: readonly Outcome[], given: readonly string[], left: readonly string[] = []): boolean {
   record(outcomes);
   const rows = outcomes.map((outcome) => rowOf(outcome, reasons));
-  for (const state of ['not applicable', 'failed'] as const)
-    for (const { spec, reason } of rows.filter((row) => row.state === state))
-      process.stdout.write(`${state}: ${spec}\n  ${reason}\n`);
+  const notApplicable = rows.filter(({ state }) => state === 'not applicable');
+  for (const reason of new Set(notApplicable.map((row) => row.reason))) {
+    const [first, ...more] = notApplicable.filter((row) => row.reason === reason);
+    const others = more.length === 0 ? '' : ` and ${more.length} more`;
+    process.stdout.write(`not applicable: ${first?.spec}${others}\n  ${reason}\n`);
+  }
+  for (const { spec, reason } of rows.filter(({ state }) => state === 'failed'))
+    process.stdout.write(`failed: ${spec}\n  ${reason}\n`);
   const count = (state: Outcome['state']): number => rows.filter((row) => row.state === state).length;
   process.stdout.write(
     `${count('passed')} passed, ${count('failed')} failed, ${count('not applicable')} not applicable\n`,

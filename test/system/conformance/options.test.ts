@@ -6,7 +6,14 @@ it('sets no limit of time by itself, and one beside --resume, which writes the p
   expect(readOptions(['--resume', '--minutes', '10'])).toMatchObject({ resume: true, minutes: 10, writes: true });
 });
 
+it("takes Kubernetes' suites for storage, here or at a provider, instead of groups", () => {
+  expect(readOptions([]).storage).toBeUndefined();
+  expect(readOptions(['--storage', 'provider']).storage).toBe('provider');
+});
+
 it.each([
+  [['--storage', 'there'], /--storage is there: here, provider are accepted/],
+  [['--storage', 'here', '--group', 'node'], /one of them is accepted/],
   [['--minutes', '10'], /--minutes is accepted with --resume/],
   [['--minutes', '10', '--write'], /--minutes is accepted with --resume/],
   [['--minutes', '10', '--resume', '--list'], /not with --list/],

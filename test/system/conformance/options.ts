@@ -1,10 +1,13 @@
 /** What `npm run conformance` takes. */
 import { parseArgs } from 'node:util';
 import { AppError } from '#shared/errors/app-error.ts';
+import { type Place, places } from './storage/driver.ts';
 import { type Group, groups } from './suite.ts';
 
 export interface Options {
   readonly groups: readonly Group[];
+  /** Kubernetes' suites for the driver of a class instead of groups, and where their pods and volumes are. */
+  readonly storage: Place | undefined;
   readonly only: readonly string[];
   readonly keep: boolean;
   readonly list: boolean;
@@ -16,13 +19,15 @@ export interface Options {
   readonly writes: boolean;
 }
 
+const isPlace = (name: string): name is Place => (places as readonly string[]).includes(name);
 const isGroup = (name: string): name is Group => name in groups;
 
 export function readOptions(args: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...args],
     options: {
-      group: { type: 'string', multiple: true, default: ['node'] },
+      group: { type: 'string', multiple: true },
+      storage: { type: 'string' },
       only: { type: 'string', multiple: true, default: [] },
       keep: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
@@ -31,7 +36,11 @@ export function readOptions(args: readonly string[]): Options {
       write: { type: 'boolean', default: false },
     },
   });
-  const { group, only, keep, list, resume } = values;
+  const { group = ['node'], storage, only, keep, list, resume } = values;
+  if (storage !== undefined && !isPlace(storage))
+    throw new AppError('invalid_input', `--storage is ${storage}: ${places.join(', ')} are accepted`);
+  if (storage !== undefined && values.group !== undefined)
+    throw new AppError('invalid_input', '--storage and --group were given: one of them is accepted');
   const unknown = group.find((name) => !isGroup(name));
   if (unknown !== undefined)
     throw new AppError('invalid_input', `--group is ${unknown}: ${Object.keys(groups).join(', ')} are accepted`);
@@ -43,5 +52,5 @@ export function readOptions(args: readonly string[]): Options {
       'invalid_input',
       '--minutes is accepted with --resume, which runs what was left, and not with --list',
     );
-  return { groups: group.filter(isGroup), only, keep, list, resume, minutes, writes: values.write || resume };
+  return { groups: group.filter(isGroup), storage, only, keep, list, resume, minutes, writes: values.write || resume };
 }

@@ -1,10 +1,17 @@
 /** Runs Kubernetes' own suite as a program. */
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import {
+  brokenBefore,
+  type GinkgoReport,
+  type Outcome,
+  outcomesOf,
+  selectedSpecs,
+} from '#test/harness/ginkgo-report.ts';
 import { run } from '#test/harness/program.ts';
 import { buildConformancebox, buildGinkgo } from '#test/testbed/build.ts';
 import { registries } from './images.ts';
-import { brokenBefore, focusOn, type GinkgoReport, type Outcome, outcomesOf, selectedSpecs } from './report.ts';
+import { focusOn } from './report.ts';
 
 /** Specs by group of the suite. Those that need features which are off by default, or that break nodes, are in none. */
 export const groups = {
@@ -16,14 +23,22 @@ export const groups = {
 export type Group = keyof typeof groups;
 const elsewhere = '!Disruptive && !Flaky';
 
+/** Which specs: an expression over their labels, and one that their names match. */
+export interface Selection {
+  readonly labels: string;
+  readonly names?: string;
+}
+export const selectionOf = (group: Group): Selection => ({ labels: `(${groups[group]}) && ${elsewhere}` });
+/** The suites for the driver that a file describes. */
+export const driverSuites: Selection = { labels: `${elsewhere} && !Serial`, names: 'External Storage' };
+
 export interface SuiteTarget {
   readonly kubeconfigPath: string;
   readonly kubectlPath: string;
 }
 
 export interface Suite {
-  /** All specs of a group. */
-  specsOf(group: Group): Promise<readonly string[]>;
+  specsOf(selection: Selection): Promise<readonly string[]>;
   /** Runs these and no others, some at a time; those that have not ended by the deadline count as failed. */
   run(
     specs: readonly string[],
@@ -35,6 +50,8 @@ export async function openSuite(
   dir: string,
   target: SuiteTarget | undefined,
   log: (line: string) => void,
+  /** File of the storage driver that gets suites of its own, if any. */
+  driver?: string,
 ): Promise<Suite> {
   const [program, ginkgo] = [await buildConformancebox({ log }), await buildGinkgo({ log })];
   mkdirSync(dir, { recursive: true });
@@ -57,6 +74,7 @@ export async function openSuite(
       `--output-dir=${dir}`,
       binary,
       '--',
+      ...(driver === undefined ? [] : [`--storage.testdriver=${driver}`]),
       ...own,
     ];
     const ended = await run(ginkgo, args, { env, timeoutMs, cwd: dir });
@@ -72,8 +90,10 @@ export async function openSuite(
   }
 
   return {
-    specsOf: async (group) =>
-      selectedSpecs(await start(['--dry-run', `--label-filter=(${groups[group]}) && ${elsewhere}`], [], 120_000)),
+    async specsOf({ labels, names }) {
+      const flags = ['--dry-run', `--label-filter=${labels}`, ...(names === undefined ? [] : [`--focus=${names}`])];
+      return selectedSpecs(await start(flags, [], 120_000));
+    },
     async run(specs, { processes, seconds }) {
       if (target === undefined) throw new TypeError('there is no cluster to run specs on');
       const flags = [

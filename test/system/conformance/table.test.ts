@@ -23,15 +23,23 @@ it('keeps the rows of specs that did not run this time, and drops those that the
   const all = ['[sig-node] breaks', '[sig-node] runs <x>', '[sig-apps] waits'];
   const old = { spec: '[sig-apps] gone', state: 'passed', reason: '' } as const;
   const rows = [old, rowOf(outcome('[sig-node] breaks', 'failed'), reasons)];
-  const first = withRows(page, rows, [...all, old.spec], reasons);
-  const second = withRows(first, [rowOf(outcome('[sig-node] runs <x>', 'passed'), reasons)], all, reasons);
+  const first = withRows('conformance', page, rows, [...all, old.spec], reasons);
+  const second = withRows(
+    'conformance',
+    first,
+    [rowOf(outcome('[sig-node] runs <x>', 'passed'), reasons)],
+    all,
+    reasons,
+  );
   expect(second).not.toContain('[sig-apps] gone');
   expect(second).toContain(String.raw`| [sig-node] breaks | failed | a \| b |`);
   expect(second).toContain('| [sig-node] runs &lt;x> | passed |  |');
   expect(second).toContain('| sig-node | 1 | 1 | 0 | 0 |');
   expect(second).toContain('| sig-apps | 0 | 0 | 0 | 1 |');
-  expect(withRows(second, [], all, reasons)).toBe(second);
-  expect(withRows(second, [], all, [{ ...reasons[0], reason: 'c' }])).toContain('| [sig-node] breaks | failed | c |');
+  expect(withRows('conformance', second, [], all, reasons)).toBe(second);
+  expect(withRows('conformance', second, [], all, [{ ...reasons[0], reason: 'c' }])).toContain(
+    '| [sig-node] breaks | failed | c |',
+  );
 });
 
 it('goes on with the specs that have no row, and with failures that are not explained', () => {
@@ -41,6 +49,27 @@ it('goes on with the specs that have no row, and with failures that are not expl
     rowOf(outcome('[sig-node] breaks', 'failed'), reasons),
     rowOf(outcome('[sig-node] other', 'failed', 'x'), reasons),
   ];
-  expect(openSpecs(withRows(page, rows, all, reasons), all)).toEqual(['[sig-node] other', '[sig-apps] waits']);
-  expect(openSpecs(page, all)).toEqual(all);
+  expect(openSpecs('conformance', withRows('conformance', page, rows, all, reasons), all)).toEqual([
+    '[sig-node] other',
+    '[sig-apps] waits',
+  ]);
+  expect(openSpecs('conformance', page, all)).toEqual(all);
+});
+
+it('sums up, of suites for a driver, the specs that do not apply by their reason, and leaves the other tables alone', () => {
+  const suite = 'External Storage [Driver: liqo]';
+  const all = [
+    `${suite} [Testpattern: Dynamic PV (default fs)] volumes should store data`,
+    `${suite} [Testpattern: Inline-volume (default fs)] volumes should store data`,
+    `${suite} [Testpattern: Inline-volume (default fs)] subPath should support existing directory`,
+  ];
+  const inline = [{ specs: /Inline-volume/, state: 'not applicable', reason: 'no inline volumes' }] as const;
+  const two = `${page}<!-- storage here: begin -->\n<!-- storage here: end -->\n`;
+  const written = withRows('storage here', two, [rowOf(outcome(all[0] ?? '', 'passed'), inline)], all, inline);
+  expect(written.slice(0, page.length)).toBe(page);
+  expect(written).toContain('| volumes | 1 | 0 | 1 | 0 |');
+  expect(written).toContain('| subPath | 0 | 0 | 1 | 0 |');
+  expect(written).toContain('| 2 | no inline volumes |');
+  expect(written).not.toContain('Inline-volume');
+  expect(withRows('storage here', written, [], all, inline)).toBe(written);
 });

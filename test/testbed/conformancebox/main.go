@@ -1,4 +1,5 @@
-// Conformancebox is Kubernetes' own end-to-end suite as a program, with the suite's own flags: the specs of sig-node, sig-network and sig-apps.
+// Conformancebox is Kubernetes' own end-to-end suite as a program, with the suite's own flags: the specs of sig-node, sig-network, sig-apps and
+// sig-storage, with its suites for the driver that a file describes.
 package main
 
 import (
@@ -18,6 +19,8 @@ import (
 	_ "k8s.io/kubernetes/test/e2e/feature"
 	_ "k8s.io/kubernetes/test/e2e/network"
 	_ "k8s.io/kubernetes/test/e2e/node"
+	_ "k8s.io/kubernetes/test/e2e/storage"
+	_ "k8s.io/kubernetes/test/e2e/storage/external"
 
 	_ "k8s.io/kubernetes/test/e2e/framework/debug/init"
 	_ "k8s.io/kubernetes/test/e2e/framework/metrics/init"

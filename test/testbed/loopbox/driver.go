@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -17,6 +18,8 @@ type driver struct {
 	csi.UnimplementedNodeServer
 	store *store
 	node  string
+	// Of a volume with a single writer, two publications at a time would each see no other one.
+	publishing sync.Mutex
 }
 
 const (

@@ -131,6 +131,17 @@ func (d *driver) NodePublishVolume(ctx context.Context, request *csi.NodePublish
 	if _, err := d.existing(id); err != nil {
 		return nil, err
 	}
+	d.publishing.Lock()
+	defer d.publishing.Unlock()
+	if request.GetVolumeCapability().GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER {
+		other, err := d.publishedElsewhere(ctx, id, staged, target)
+		if err != nil {
+			return nil, status.Error(codes.Internal, err.Error())
+		}
+		if other != "" {
+			return nil, status.Errorf(codes.FailedPrecondition, "volume %s has a single writer, which has it at %s", id, other)
+		}
+	}
 	how := "bind"
 	if request.GetReadonly() {
 		how = "bind,ro"
@@ -145,6 +156,24 @@ func (d *driver) NodePublishVolume(ctx context.Context, request *csi.NodePublish
 		return nil, status.Error(codes.Internal, err.Error())
 	}
 	return &csi.NodePublishVolumeResponse{}, nil
+}
+
+// publishedElsewhere is where the volume is mounted besides the two targets, empty for nowhere. The kernel's mounts say it: they outlive the driver.
+func (d *driver) publishedElsewhere(ctx context.Context, id, staged, target string) (string, error) {
+	device, err := d.store.device(ctx, id)
+	if err != nil || device == "" {
+		return "", err
+	}
+	all, err := mounts()
+	if err != nil {
+		return "", err
+	}
+	for _, mount := range all {
+		if mount.target != staged && mount.target != target && mount.shows(device) {
+			return mount.target, nil
+		}
+	}
+	return "", nil
 }
 
 func (d *driver) publishDevice(ctx context.Context, id, target string) error {
@@ -199,7 +228,8 @@ func (d *driver) NodeExpandVolume(ctx context.Context, request *csi.NodeExpandVo
 	if err == nil {
 		_, err = command(ctx, "losetup", "--set-capacity", device)
 	}
-	if err == nil && request.GetVolumeCapability().GetBlock() == nil {
+	// The capability is optional; a device that was published as it is shows itself.
+	if err == nil && request.GetVolumeCapability().GetBlock() == nil && !isDevice(request.GetVolumePath()) {
 		_, err = command(ctx, "xfs_growfs", request.GetVolumePath())
 	}
 	if err != nil {

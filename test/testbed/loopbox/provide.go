@@ -144,6 +144,9 @@ func growClaim(ctx context.Context, client kubernetes.Interface, d *driver, clai
 	}
 	size := volume.Spec.Capacity[core.ResourceStorage]
 	if asked.Cmp(size) > 0 {
+		if err := tell(ctx, client, claim, asked, core.PersistentVolumeClaimControllerResizeInProgress, nil); err != nil {
+			return err
+		}
 		if _, err := d.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{
 			VolumeId: volume.Spec.CSI.VolumeHandle, CapacityRange: &csi.CapacityRange{RequiredBytes: asked.Value()},
 		}); err != nil {
@@ -157,16 +160,34 @@ func growClaim(ctx context.Context, client kubernetes.Interface, d *driver, clai
 			return err
 		}
 	}
-	for _, condition := range claim.Status.Conditions {
-		if condition.Type == core.PersistentVolumeClaimFileSystemResizePending {
-			return nil
-		}
+	// The kubelet may be at work, or through with it.
+	now, err := client.CoreV1().PersistentVolumeClaims(claim.Namespace).Get(ctx, claim.Name, meta.GetOptions{})
+	if err != nil {
+		return err
+	}
+	has = now.Status.Capacity[core.ResourceStorage]
+	turn := now.Status.AllocatedResourceStatuses[core.ResourceStorage]
+	if asked.Cmp(has) <= 0 || turn == core.PersistentVolumeClaimNodeResizePending || turn == core.PersistentVolumeClaimNodeResizeInProgress {
+		return nil
 	}
 	pending := core.PersistentVolumeClaimCondition{
 		Type: core.PersistentVolumeClaimFileSystemResizePending, Status: core.ConditionTrue,
 		LastTransitionTime: meta.Now(), Message: "waiting for the node to grow what is on the volume",
 	}
-	return merge(map[string]any{"status": map[string]any{"conditions": []any{pending}}}, func(body []byte) error {
+	return tell(ctx, client, now, asked, core.PersistentVolumeClaimNodeResizePending, []any{pending})
+}
+
+// tell says in the claim's status, unless the claim changed meanwhile, what is allocated for it and whose turn it is: a kubelet reads both.
+func tell(ctx context.Context, client kubernetes.Interface, claim *core.PersistentVolumeClaim, asked resource.Quantity, turn core.ClaimResourceStatus, conditions []any) error {
+	said := map[string]any{
+		"allocatedResources":        map[string]string{"storage": asked.String()},
+		"allocatedResourceStatuses": map[string]string{"storage": string(turn)},
+	}
+	if conditions != nil {
+		said["conditions"] = conditions
+	}
+	patch := map[string]any{"metadata": map[string]string{"resourceVersion": claim.ResourceVersion}, "status": said}
+	return merge(patch, func(body []byte) error {
 		_, err := client.CoreV1().PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, body, meta.PatchOptions{}, "status")
 		return err
 	})

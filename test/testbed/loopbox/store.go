@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // store keeps volumes as sparse files. Sizes add up to at most its capacity, whatever is written.
@@ -135,16 +137,50 @@ func command(ctx context.Context, name string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// isMounted also of a device node that is bound onto a file.
-func isMounted(target string) (bool, error) {
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return false, err
+// mounted is one mount that this process sees.
+type mounted struct {
+	// Inside the file system: `/` of a whole one.
+	root   string
+	target string
+	// The device of the file system, or a word for one that has none.
+	source string
+}
+
+// shows tells whether the mount is of a file system on the device, or of the device's own node.
+func (m mounted) shows(device string) bool {
+	if m.source == device {
+		return true
 	}
-	for _, line := range strings.Split(string(mounts), "\n") {
-		if fields := strings.Fields(line); len(fields) > 4 && fields[4] == target {
-			return true, nil
+	if filepath.Base(m.root) != filepath.Base(device) {
+		return false
+	}
+	var at, own syscall.Stat_t
+	return isDevice(m.target) && syscall.Stat(m.target, &at) == nil && syscall.Stat(device, &own) == nil && at.Rdev == own.Rdev
+}
+
+func isDevice(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().Type() == fs.ModeDevice
+}
+
+func mounts() ([]mounted, error) {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	var all []mounted
+	for _, line := range strings.Split(string(table), "\n") {
+		about, device, _ := strings.Cut(line, " - ")
+		fields, source := strings.Fields(about), strings.Fields(device)
+		if len(fields) > 4 && len(source) > 1 {
+			all = append(all, mounted{root: fields[3], target: fields[4], source: source[1]})
 		}
 	}
-	return false, nil
+	return all, nil
+}
+
+// isMounted also of a device node that is bound onto a file.
+func isMounted(target string) (bool, error) {
+	all, err := mounts()
+	return slices.ContainsFunc(all, func(mount mounted) bool { return mount.target == target }), err
 }

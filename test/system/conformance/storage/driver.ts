@@ -1,0 +1,31 @@
+/** Class `liqo` as Kubernetes' suites for storage drivers are told of it (`e2e.test -storage.testdriver=FILE`). Pure. */
+
+/** Where pods and volumes are: in the suite's own cluster, or on a virtual node of it. */
+export const places = ['here', 'provider'] as const;
+export type Place = (typeof places)[number];
+
+/** What the class offers. Everything that is not named here is not offered, and the suite skips what asks for it. */
+const capabilities = {
+  persistence: true,
+  exec: true,
+  block: true,
+  fsGroup: true,
+  multipods: true,
+  readWriteOncePod: true,
+  controllerExpansion: true,
+  nodeExpansion: true,
+  // The classes behind it in the test bed have the file of a volume on one node.
+  singleNodeVolume: true,
+} as const;
+
+/** In the suite's own format. It copies the class, under a name of its own. */
+export const driverFile = (): string =>
+  JSON.stringify({
+    StorageClass: { FromExistingClassName: 'liqo' },
+    DriverInfo: {
+      Name: 'liqo',
+      SupportedSizeRange: { Min: '32Mi' },
+      RequiredAccessModes: ['ReadWriteOnce'],
+      Capabilities: capabilities,
+    },
+  });

@@ -1,0 +1,42 @@
+/** Why suites for storage drivers do not apply to class `liqo`, or fail. `npm run conformance -- --storage PLACE` refuses reasons that are not true any more. */
+import type { Reason } from '../report.ts';
+import type { Place } from './driver.ts';
+
+const everywhere: readonly Reason[] = [
+  {
+    specs: /\[Testpattern: (Inline-volume|Pre-provisioned (PV|Snapshot))/,
+    state: 'not applicable',
+    reason: 'of a driver that a file describes, the suite has no volumes but those that a class makes',
+  },
+  {
+    specs: /\[Testpattern: CSI Ephemeral-volume/,
+    state: 'not applicable',
+    reason: 'a volume of class liqo is that of a claim; CSI inline volumes have none',
+  },
+  {
+    specs: /\[Testpattern: .*\((ext3|ext4|xfs|ntfs)\)/,
+    state: 'not applicable',
+    reason:
+      'asks for a file system by a parameter of the class, which belongs to the class behind: class liqo takes none',
+  },
+  {
+    specs: /snapshot|data source|its clone/i,
+    state: 'not applicable',
+    reason: 'volumes of class liqo begin empty: snapshots and other data sources are refused by an event',
+  },
+  {
+    specs: /\(immediate-binding\)/,
+    state: 'not applicable',
+    reason:
+      'asks for volumeBindingMode Immediate: a class of ours is accepted with WaitForFirstConsumer only, because the volume is made in the cluster of its first pod',
+  },
+  {
+    specs: /\] volume-modify/,
+    state: 'not applicable',
+    reason: 'spec.volumeAttributesClassName is refused by an event',
+  },
+];
+
+const only: Readonly<Record<Place, readonly Reason[]>> = { here: [], provider: [] };
+
+export const storageReasons = (place: Place): readonly Reason[] => [...everywhere, ...only[place]];
