@@ -49,7 +49,7 @@ test('a peering is made and ended by requests that are counted one by one', asyn
   for (const { cluster } of stage.agents.values()) expect(cluster.remains).toEqual([]);
 });
 
-test('a list of clusters reads half a unit for when each was seen, and their records together', async () => {
+test('a list of clusters reads the records together, and together when each was seen: a quarter of a unit for each at most', async () => {
   const stage = await openStage();
   const readsFor = async () => {
     const call = { method: 'GET', path: '/v1/clusters', authorization: `Bearer ${stage.apiKey}` };
@@ -61,9 +61,9 @@ test('a list of clusters reads half a unit for when each was seen, and their rec
   const few = await readsFor();
   for (let i = 12; i < 36; i += 1) await stage.join(`c-${i}`);
   const more = (await readsFor()) - few;
-  // A record is a kilobyte or two, a quarter or half of a unit.
-  expect(more).toBeGreaterThanOrEqual(24 * 0.5);
-  expect(more).toBeLessThanOrEqual(24);
+  // By their sizes, at half price: a key of its own for each would be half a unit, however small.
+  expect(more).toBeGreaterThan(0);
+  expect(more).toBeLessThanOrEqual(24 * 0.25);
 });
 
 test('each watch event that the broker is told of is one request, one event and one reaction', async () => {
