@@ -200,6 +200,14 @@ describe('what the default class grants', () => {
       expect(decideGrant(request)).toEqual({ accepted: true, resources: { cpu: '1' } });
     });
 
+    test('of which no node is Ready says that, and not that too much was asked', () => {
+      const grant = decideGrant(ask({ policies: [policy('p', {})], capacity: { ...small, ready: holding({}) } }));
+      expect(grant).toMatchObject({
+        accepted: false,
+        message: expect.stringMatching(/has no Ready node .* under PeeringPolicy p now/),
+      });
+    });
+
     test('a node that was lost a moment ago takes nothing away, and gives nothing new', () => {
       const capacity = { ...small, ready: holding({}) };
       const current = { cpu: '1' };

@@ -220,11 +220,11 @@ function withinShare(
     return { accepted: true, resources: kept, cut, ...(less.length > 0 && { less: less.join(', ') }) };
   }
   const where = name === undefined ? '' : ` under PeeringPolicy ${name}`;
-  return {
-    accepted: false,
-    reason: 'CapacityExceeded',
-    message: `this cluster has not enough left${where}: ${words.join('; ')}`,
-  };
+  const isDown = Object.keys(capacity.ready.allocatable).length === 0;
+  const why = isDown
+    ? `this cluster has no Ready node for pods of guests${where} now; it looks again when one is`
+    : `this cluster has not enough left${where}: ${words.join('; ')}`;
+  return { accepted: false, reason: 'CapacityExceeded', message: why };
 }
 
 /** Undefined: not limited. */

@@ -74,6 +74,15 @@ export function deadProvider(on: () => Stage): void {
     });
 
     test('does not stand in the way of peering again', async () => {
+      // While its API server was down, no kubelet could say that its node is well.
+      await eventually(
+        'the nodes of the provider are Ready again',
+        async () =>
+          (await on().api(provider).list(nodes)).every((node) =>
+            node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True'),
+          ),
+        patience,
+      );
       await on().mustPeer();
       await on().apply(consumer, pod(namespace, 'again', [container(['pause'])]));
       await on().podThat(consumer, [namespace, 'again'], 'runs', isRunning);
