@@ -50,6 +50,7 @@ describe('the marks of a claim at the provider', () => {
       uid: 'u',
     });
     expect(meantClaimOf(marks)).toEqual(homeClaimOf(marks));
+    expect(meantClaimOf({ ...marks, 'isthmus.dev/stands-for': '' })).toEqual(homeClaimOf(marks));
     expect(meantClaimOf({})).toBeUndefined();
   });
 });

@@ -94,7 +94,7 @@ export function homeClaimOf(annotations: Readonly<Record<string, string>> | unde
 /** Whose data it is to its user: while a volume moves, the claim of the consumer is one that stands for another. */
 export function meantClaimOf(annotations: Readonly<Record<string, string>> | undefined): HomeClaim | undefined {
   const home = homeClaimOf(annotations);
-  return home && { ...home, name: annotations?.[storageAnnotation.standsFor] ?? home.name };
+  return home && { ...home, name: annotations?.[storageAnnotation.standsFor] || home.name };
 }
 
 /** Where a volume is that is bound at a provider. */
