@@ -7,7 +7,7 @@ import { compareQuantities } from '#shared/domain/quantity.ts';
 import type { LimitsEnforcement, ResourceList } from '#shared/schema/definition/fields.ts';
 import type { GuestRules } from './decide.ts';
 import { isForNodes } from './node-annotations.ts';
-import { evened, shareOfPod } from './pod-share.ts';
+import { evened, type Share, shareFor, shareOfPod } from './pod-share.ts';
 import { settingText } from './refusal-text.ts';
 
 type Container = PodSpec['containers'][number];
@@ -54,8 +54,16 @@ function withoutZeros<T extends { readonly resources?: Resources | null }>(owner
   };
 }
 
+interface Filling {
+  readonly pod: PodSpec;
+  /** By resource: once for the pod, which may have thousands of containers. */
+  readonly shares: ReadonlyMap<string, Share>;
+  readonly rules: GuestRules;
+  readonly enforcement: LimitsEnforcement;
+}
+
 /** What the pod as a whole requests needs no request of a container, but under Hard, where each gets a part of it. */
-function filled(container: Container, pod: PodSpec, rules: GuestRules, enforcement: LimitsEnforcement): Container {
+function filled(container: Container, isInit: boolean, { pod, shares, rules, enforcement }: Filling): Container {
   // Go clients send `null` for what is not set.
   const requests = container.resources?.requests ?? {};
   const limits = container.resources?.limits ?? {};
@@ -64,7 +72,8 @@ function filled(container: Container, pod: PodSpec, rules: GuestRules, enforceme
   const amountFor = (resource: string) => {
     const isOfPod = ownMember(whole, resource) !== undefined;
     if (isOfPod && !isHard) return undefined;
-    const amount = isOfPod ? shareOfPod(pod, container, resource) : ownMember(rules.defaultRequests, resource);
+    const share = shares.get(resource);
+    const amount = isOfPod ? share && shareFor(share, container, isInit) : ownMember(rules.defaultRequests, resource);
     return ownMember(limits, resource) ?? amount;
   };
   const missing = counted.flatMap((resource) => {
@@ -100,10 +109,16 @@ export function guestSpec(spec: PodSpec, rules: GuestRules, enforcement: LimitsE
         ...(spec.initContainers && { initContainers: spec.initContainers.map(withoutZeros) }),
       }
     : spec;
-  const fill = (container: Container): Container =>
-    isFilled ? filled(container, asked, rules, enforcement) : container;
-  const containers = asked.containers.map(fill);
-  const initContainers = asked.initContainers?.map(fill);
+  const shares = new Map(
+    enforcement === 'Hard' && asked.resources
+      ? counted.map((resource) => [resource, shareOfPod(asked, resource)] as const)
+      : [],
+  );
+  const filling: Filling = { pod: asked, shares, rules, enforcement };
+  const fill = (isInit: boolean) => (container: Container) =>
+    isFilled ? filled(container, isInit, filling) : container;
+  const containers = asked.containers.map(fill(false));
+  const initContainers = asked.initContainers?.map(fill(true));
   const resources = enforcement === 'Hard' && asked.resources ? evened(asked.resources) : asked.resources;
   const isSame = (before: readonly Container[] | undefined, after: readonly Container[] | undefined): boolean =>
     before == null || before.every((container, i) => container === after?.[i]);

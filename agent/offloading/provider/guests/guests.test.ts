@@ -174,6 +174,16 @@ describe('of the spec of a guest’s pod', () => {
       expect(sidecarOf([first, beside])).toEqual(both('1999m', '2047Mi'));
     });
 
+    test('thousands of containers, each after and beside others, are divided before a webhook ends its time', () => {
+      const initContainers = Array.from({ length: 4_000 }, (_, i) => ({
+        name: `c${i}`,
+        ...(i % 2 === 0 && { restartPolicy: 'Always' }),
+      }));
+      const given = hard({ initContainers, resources: both('4', '4Gi') }).initContainers ?? [];
+      expect(given[0]?.resources?.limits?.cpu).toBe('1m');
+      expect(given[1]?.resources?.limits?.cpu).toBe('2');
+    });
+
     test('a container gets nothing where the others have all, and nothing that differs is made equal', () => {
       const full = { name: 'b', resources: both('1', '1Gi') };
       expect(hard({ containers: [{ name: 'a' }, full] }).containers).toEqual([{ name: 'a' }, full]);

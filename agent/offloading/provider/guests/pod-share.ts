@@ -10,34 +10,52 @@ import { amountsOf, showAmount } from '#shared/domain/pod-resources.ts';
 type Container = PodSpec['containers'][number];
 
 const isSidecar = ({ restartPolicy }: Container): boolean => restartPolicy === 'Always';
-const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((a, b) => a + b, 0n);
+
+/** For a container that says nothing of a resource. Undefined: nothing is left. */
+export interface Share {
+  readonly ofRunning: string | undefined;
+  readonly ofInitial: string | undefined;
+}
+
+/** What some containers that run at the same time say they need, and how many of them say nothing. */
+interface Together {
+  readonly said: bigint;
+  readonly silent: number;
+}
 
 /**
- * Of `resource`, for a container of this pod that says nothing of its own. Containers and sidecars that say nothing get equal parts of what the others leave: the
- * containers and sidecars beside them, and each init container, which runs beside the sidecars before it. An init container that says nothing gets all that
- * sidecars leave. Undefined: nothing is left.
+ * Of `resource`, for the containers of this pod that say nothing of their own. Containers and sidecars get equal parts of what the others leave: the
+ * containers and sidecars beside them, and each init container, which runs beside the sidecars before it. An init container gets all that sidecars leave.
  */
-export function shareOfPod(pod: PodSpec, container: Container, resource: string): string | undefined {
+export function shareOfPod(pod: PodSpec, resource: string): Share {
   const amountOf = (resources: Container['resources'] | undefined): bigint | undefined =>
     ownMember({ ...amountsOf(resources?.limits), ...amountsOf(resources?.requests) }, resource);
   const whole = amountOf(pod.resources ?? undefined) ?? 0n;
-  const initial = pod.initContainers ?? [];
-  const sidecars = initial.filter(isSidecar);
-  const running = [...pod.containers, ...sidecars];
-  const together = [
-    running,
-    ...initial.flatMap((one, i) => (isSidecar(one) ? [] : [[one, ...initial.slice(0, i).filter(isSidecar)]])),
-  ];
-  const parts = together.flatMap((beside) => {
-    const silent = beside.filter((one) => running.includes(one) && amountOf(one.resources) === undefined);
-    const free = whole - sum(beside.map(({ resources }) => amountOf(resources) ?? 0n));
-    return silent.length === 0 ? [] : [free <= 0n ? 0n : roundDown(resource, free / BigInt(silent.length))];
-  });
-  const part = parts.reduce((a, b) => (a < b ? a : b), parts[0] ?? 0n);
-  const isInitial = initial.includes(container) && !isSidecar(container);
-  const share = isInitial ? whole - sum(sidecars.map(({ resources }) => amountOf(resources) ?? part)) : part;
-  return share > 0n ? showAmount(resource, share) : undefined;
+  const beside = ({ said, silent }: Together, { resources }: Container): Together => {
+    const amount = amountOf(resources);
+    return amount === undefined ? { said, silent: silent + 1 } : { said: said + amount, silent };
+  };
+  const partOf = ({ said, silent }: Together): bigint =>
+    whole > said ? roundDown(resource, (whole - said) / BigInt(silent)) : 0n;
+  let sidecars: Together = { said: 0n, silent: 0 };
+  let part: bigint | undefined;
+  const atMost = (together: Together): void => {
+    if (together.silent === 0) return;
+    const other = partOf(together);
+    part = part === undefined || other < part ? other : part;
+  };
+  for (const one of pod.initContainers ?? []) {
+    if (isSidecar(one)) sidecars = beside(sidecars, one);
+    else atMost({ ...sidecars, said: sidecars.said + (amountOf(one.resources) ?? 0n) });
+  }
+  atMost(pod.containers.reduce(beside, sidecars));
+  const shown = (share: bigint): string | undefined => (share > 0n ? showAmount(resource, share) : undefined);
+  const ofSidecars = sidecars.said + BigInt(sidecars.silent) * (part ?? 0n);
+  return { ofRunning: shown(part ?? 0n), ofInitial: shown(whole - ofSidecars) };
 }
+
+export const shareFor = ({ ofRunning, ofInitial }: Share, container: Container, isInit: boolean): string | undefined =>
+  isInit && !isSidecar(container) ? ofInitial : ofRunning;
 
 /** Of the pod as a whole: requests are limits, and limits requests, where only one of them is said. The same object where nothing is missing. */
 export function evened(resources: NonNullable<PodSpec['resources']>): NonNullable<PodSpec['resources']> {
