@@ -1,4 +1,6 @@
 /** The REST API without a socket: the very handlers on a memory store and a manual clock, for tests that ask much. */
+import { isDeepStrictEqual } from 'node:util';
+import * as z from 'zod';
 import { createHttpsJson } from '#control/adapters/https-json/https-json.ts';
 import { createMemoryStore } from '#control/adapters/memory/memory-store.ts';
 import { createSealedBox } from '#control/adapters/sealed-box/sealed-box.ts';
@@ -95,6 +97,21 @@ function mustBeDocumented(route: AnyRoute, code: ErrorCode): void {
   throw new Error(`${route.method} ${route.path} answers ${code}, which its route does not list in refusals`);
 }
 
+/**
+ * An answer that the OpenAPI document does not have is a defect: a status that its route does not list, a field too many, too few or of another shape. Bodies
+ * that are not JSON have no schema.
+ */
+function mustBeAsDocumented(route: AnyRoute, status: number, body: unknown): void {
+  const name = `${route.method} ${route.path} answers ${status}`;
+  const answer = route.answers[status];
+  if (answer === undefined) throw new Error(`${name}, which its route does not list in answers`);
+  if (answer.body === undefined || body === undefined) return;
+  const read = answer.body.safeParse(body);
+  if (!read.success) throw new Error(`${name} with another body than its route says: ${z.prettifyError(read.error)}`);
+  if (!isDeepStrictEqual(read.data, body))
+    throw new Error(`${name} with fields that its route does not list: ${JSON.stringify(body)}`);
+}
+
 export const apiUrl = 'https://broker.test:8443';
 
 export async function createApiFixture(options: ApiFixtureOptions = {}): Promise<ApiFixture> {
@@ -173,6 +190,7 @@ export async function createApiFixture(options: ApiFixtureOptions = {}): Promise
     const json = String(answer.headers['content-type'] ?? '').includes('json') && !text.includes('\n');
     const parsed = json && text !== '' ? JSON.parse(text) : undefined;
     if (documented && answer.statusCode >= 400) mustBeDocumented(documented, parsed.code);
+    else if (documented && answer.statusCode !== 304) mustBeAsDocumented(documented, answer.statusCode, parsed);
     return {
       status: answer.statusCode,
       headers: answer.headers as Record<string, string>,

@@ -81,10 +81,10 @@ const nodeOf = async (node: '24' | 'this'): Promise<string> =>
   node === 'this' ? process.execPath : ensureNode24({ root, cache, log });
 
 /**
- * How the suites beside the first one of a row run: they get a share of what that leaves. At 10, the 40 CPU seconds of cloud templates took 1,537 s,
- * longer than the row.
+ * How the suites beside the first one of a row run. Tests have deadlines, so they get as much as it gets; checks get a share of what those leave. At 10, the
+ * 40 CPU seconds of cloud templates took 1,537 s, longer than the row.
  */
-const niceness = 4;
+const nicenessOf = { tests: 0, check: 4 } as const satisfies Record<Suite['kind'], number>;
 const everyMs = 60_000;
 
 interface Ended {
@@ -146,7 +146,10 @@ async function takeRow([suite, ...others]: readonly [Suite, ...Suite[]], after: 
   const beside: { readonly ended: Ended; readonly logFile: string }[] = [];
   for (const [i, other] of others.entries()) {
     const logFile = path.join(scratch, `beside-${i}.log`);
-    beside.push({ logFile, ended: await take(other, background({ cwd: root, logFile, niceness })) });
+    beside.push({
+      logFile,
+      ended: await take(other, background({ cwd: root, logFile, niceness: nicenessOf[other.kind] })),
+    });
   }
   const shown = await before;
   tell(shown.name, shown.result, shown.seconds);

@@ -58,9 +58,10 @@ export const lists = {
       program('generated files are current', 'scripts/gen/main.ts', '--check'),
     ],
     [tests('unit and contract tests', ['fast', 'thorough'])],
-    // Whole clusters mostly wait: the rest of the tests on real components takes what they leave, and cloud templates what those leave.
+    // Two runs of vitest, so that no more than two files have whole clusters at a time. Cloud templates take what they leave.
     [
-      tests('tests on real components and whole clusters', ['real', 'system']),
+      tests('tests on real components', 'real'),
+      tests('tests on whole clusters', 'system'),
       program('cloud templates', 'scripts/templates/main.ts'),
     ],
     // By the audit logs of the API servers of the row above.

@@ -29,7 +29,7 @@ import { countOf } from '#test/harness/cases.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { type Attempt, anyAttempt, type Outcome, send, type Target, webSocketFrames } from '#test/harness/raw-bytes.ts';
 
-const runs = countOf(10_000, 144);
+const runs = countOf(10_000, 72);
 /** Connections at a time: those that stay wait for the patience of the server, all of them together. */
 const atOnce = countOf(250, 24);
 const patienceMs = countOf(1_500, 500);

@@ -23,8 +23,8 @@ async function firstFault(
 }
 
 const numbered = keptMutations.map((mutation, i) => ({ ...mutation, name: `kept-mutant-${i}` }));
-/** Those that the first history finds, or no history. */
-const quick = numbered.filter(({ history }) => (history?.seed ?? 1) === 1);
+/** Every third of those that the first history finds, or no history. */
+const quick = numbered.filter(({ history }) => (history?.seed ?? 1) === 1).filter((_, i) => i % 3 === 0);
 
 test.each(numbered)('the code that is without $without differs from the product in one place', (mutation) => {
   expect(mutated(mutation)).toContain(mutation.put);

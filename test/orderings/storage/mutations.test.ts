@@ -14,8 +14,8 @@ const scripts: readonly (readonly Turn[])[] = [
 /** Of the same seeds at every run. */
 const histories = 800;
 const numbered = mutations.map((mutation, i) => ({ ...mutation, name: `mutant-${i}` }));
-/** Those that the scripts find; the rest takes histories, and as long as they take. */
-const quick = numbered.filter(({ isSubtle }) => !isSubtle);
+/** Every fourth of those that the scripts find; the rest takes histories, and as long as they take. */
+const quick = numbered.filter(({ isSubtle }) => !isSubtle).filter((_, i) => i % 4 === 0);
 
 /** What is found first, by what found it last and then by everything. */
 async function firstFault({ runHistory, runScript }: Mutant, foundBy?: string): Promise<string> {

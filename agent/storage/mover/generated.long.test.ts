@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, truncateSync, writeSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { countOf } from '#test/harness/cases.ts';
 import { Movers } from '#test/harness/movers.ts';
 
 const block = 131_072;
@@ -35,7 +34,7 @@ function write(file: string, offset: number, bytes: Buffer): void {
   writeSync(handle, bytes, 0, bytes.length, offset);
   closeSync(handle);
 }
-const options = { numRuns: countOf(40, 5), endOnFailure: true };
+const options = { numRuns: 40, endOnFailure: true };
 
 /** Of a share of the size, near its beginning, and near its end, where the last block is. */
 const place = fc.oneof(fc.double({ min: 0, max: 1, noNaN: true }), fc.constantFrom(0, 1));

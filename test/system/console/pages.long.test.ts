@@ -2,7 +2,6 @@
 import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { casesOf } from '#test/harness/cases.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { logIn, mustBeAccessible, openBrowser, type Visit, visit } from './browser.ts';
@@ -10,11 +9,12 @@ import { adminOf, type ConsoleBroker, startConsoleBroker } from './console-broke
 
 let console: ConsoleBroker;
 let browser: Browser;
-const some = [
+const looks = [
   { dark: false, narrow: false },
   { dark: true, narrow: true },
+  { dark: false, narrow: true },
+  { dark: true, narrow: false },
 ];
-const looks = casesOf([...some, { dark: false, narrow: true }, { dark: true, narrow: false }], some);
 /** One for each look, logged in. */
 const readers: (Visit & { readonly dark: boolean; readonly narrow: boolean })[] = [];
 let peering = '';

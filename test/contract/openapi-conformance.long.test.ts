@@ -7,7 +7,6 @@ import { type Broker, startBroker } from '#functions/local/broker.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { ensurePythonTool, type PythonTool, schemathesis } from '#scripts/setup/python-tool.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { countOf } from '#test/harness/cases.ts';
 import { run } from '#test/harness/program.ts';
 
 const seed = process.env.ISTHMUS_SEED ?? '20261121';
@@ -55,7 +54,7 @@ test.each<Caller>([
     });
     try {
       const args = ['run', `${broker.url}/v1/openapi.json`, `--tls-verify=${broker.caFile}`, '--seed', seed];
-      const amount = ['--max-examples', String(countOf(12, 4)), '--generation-database', 'none', ...paths];
+      const amount = ['--max-examples', '12', '--generation-database', 'none', ...paths];
       const { code, stdout, stderr } = await run(
         'python3',
         [tool.program, ...args, ...amount, '-H', `Authorization: Bearer ${key(broker)}`],
