@@ -68,11 +68,15 @@ const chaiConfig = { truncateThreshold: 20_000 };
 
 const setupFiles = ['test/harness/fail-on-warnings.ts'];
 
+/** Tests make much that dies young: with more room for it, 1,955 unit tests take 8 % less processor time (36.7 and 40.3 s, 32.9 and 38.1 with it). */
+const execArgv = ['--max-semi-space-size=64'];
+
 const unit = rooms.map((room) => `${room}/**/*.test.ts`);
 const notUnit = ['**/*.real.test.ts', long, '**/node_modules/**'];
 
 const inMemory = {
   maxWorkers: Math.max(2, availableParallelism() - 1),
+  execArgv,
   chaiConfig,
   setupFiles: [...setupFiles, 'test/harness/fail-on-leftovers.ts'],
   // Nothing here mocks a module: what one file has loaded, the next one in its worker need not load again.
@@ -94,6 +98,7 @@ export default defineConfig({
       {
         test: {
           name: 'real',
+          execArgv,
           chaiConfig,
           setupFiles,
           include: rooms.map((room) => `${room}/**/*.real.test.ts`),
@@ -130,6 +135,7 @@ export default defineConfig({
       {
         test: {
           name: 'system',
+          execArgv,
           chaiConfig,
           setupFiles,
           include: system,
