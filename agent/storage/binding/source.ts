@@ -100,7 +100,7 @@ function elsewhere(claim: Claim, target: Found, volume: PersistentVolume, says: 
     provider === undefined ? 'in this cluster' : `at cluster ${provider}`;
   return {
     kind: 'elsewhere',
-    message: `${says}, whose volume is ${place(at)}, and node ${nodeOf(claim)}, which the scheduler selected, is ${place(to)}: a copy is made where its source is. Pods that are made from now on go there; delete one that does not`,
+    message: `${says}, whose volume is ${place(at)}, and node ${nodeOf(claim)}, which the scheduler selected, is ${place(to)}: a copy is made where its source is. Pods that are made from now on are kept to nodes of that cluster, if the offloading of their namespace leaves them any; delete one that is not`,
   };
 }
 

@@ -115,6 +115,11 @@ describe('a volume at a provider', () => {
     expect(target).toEqual({ kind: 'refused', message: expect.stringMatching(says) });
   });
 
+  test('that is to be a copy needs no default: it is of the class of its source', () => {
+    const copy = claim({}, { dataSource: { kind: 'PersistentVolumeClaim', name: 'db' } });
+    expect(look(copy, at(fast, { storageClassName: 'b' }))).toMatchObject({ kind: 'remote', provider: 'prov' });
+  });
+
   test('is looked for elsewhere when its cluster offers none, or the node is gone', () => {
     expect(look(claim(), at())).toMatchObject({ kind: 'elsewhere', message: /cluster prov.*offers no storage/ });
     expect(look(claim(), { kind: 'virtual', provider: 'prov' })).toMatchObject({ kind: 'elsewhere' });

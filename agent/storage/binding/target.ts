@@ -112,7 +112,9 @@ function remoteTarget(
       `annotation ${storageAnnotation.remoteStorageClass} is ${wanted}, which cluster ${provider} does not offer: accepted is one of ${names.join(', ')} (storage_class_not_offered)`,
     );
   const preset = offered.find((one) => one.default) ?? (offered.length === 1 ? offered[0] : undefined);
-  const storageClass = wanted ?? preset?.storageClassName;
+  // A copy is of the class of its source, which is known only beside that.
+  const any = dataSourceOf(claim).kind === 'none' ? undefined : names[0];
+  const storageClass = wanted ?? preset?.storageClassName ?? any;
   if (storageClass === undefined)
     return refused(
       `cluster ${provider} offers ${names.join(', ')} and none as the default: name one in annotation ${storageAnnotation.remoteStorageClass} of the claim`,
