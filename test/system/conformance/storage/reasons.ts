@@ -22,7 +22,8 @@ const everywhere: readonly Reason[] = [
   {
     specs: /snapshot|data source|its clone/i,
     state: 'not applicable',
-    reason: 'volumes of class liqo begin empty: snapshots and other data sources are refused by an event',
+    reason:
+      'the suite is told of no data sources: snapshots are refused by an event, and `test/system/storage/copies.long.test.ts` has copies of claims',
   },
   {
     specs: /\(immediate-binding\)/,
