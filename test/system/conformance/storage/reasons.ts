@@ -20,10 +20,9 @@ const everywhere: readonly Reason[] = [
       'asks for a file system by a parameter of the class, which belongs to the class behind: class liqo takes none',
   },
   {
-    specs: /snapshot|data source|its clone/i,
+    specs: /snapshot|any volume data source/i,
     state: 'not applicable',
-    reason:
-      'the suite is told of no data sources: snapshots are refused by an event, and `test/system/storage/copies.long.test.ts` has copies of claims',
+    reason: 'snapshots, and data sources that are no claims, are refused by an event',
   },
   {
     specs: /\(immediate-binding\)/,
