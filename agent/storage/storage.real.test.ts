@@ -331,22 +331,20 @@ test('a claim at the provider that an earlier cluster of this name had begun is 
   expect(left?.metadata.deletionTimestamp).toBeUndefined();
 });
 
-test('a claim that is to begin as a copy of another one or of a snapshot is refused by an event that names field and value, and nothing is made for it', async () => {
+test('a data source that is no claim is refused by an event that names field and value, and nothing is made for it', async () => {
   const snapshot = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'monday' };
-  await makeClaim('clone', 'worker', { dataSource: { kind: 'PersistentVolumeClaim', name: 'here' } });
   await makeClaim('restored', 'vn1', { dataSource: snapshot });
   await makeClaim('imported', 'vn1', {
     dataSourceRef: { apiGroup: 'import.example.com', kind: 'Import', name: 'dump' },
   });
-  const accepted = 'accepted is a claim without spec.dataSource and spec.dataSourceRef';
+  const accepted = 'accepted is another PersistentVolumeClaim of namespace shop';
   for (const [name, says] of [
-    ['clone', 'spec.dataSource is PersistentVolumeClaim here: volumes of StorageClass liqo begin empty'],
-    ['restored', 'spec.dataSource is VolumeSnapshot monday: volumes of StorageClass liqo begin empty'],
+    ['restored', 'spec.dataSource is VolumeSnapshot monday'],
     // The API server copies it into the other field.
-    ['imported', 'spec.dataSource is Import dump: volumes of StorageClass liqo begin empty'],
+    ['imported', 'spec.dataSource is Import dump'],
   ] as const) {
     const { type, message } = await event(name, 'ProvisioningFailed');
-    expect([type, message]).toEqual(['Warning', expect.stringContaining(`${says}; ${accepted}`)]);
+    expect([type, message]).toEqual(['Warning', expect.stringContaining(`${says}: ${accepted}`)]);
     const { uid = '' } = (await claim(name))?.metadata ?? {};
     const real = { namespace: 'liqo-storage', name: uid };
     expect(await world.consumer.api.get(persistentVolumeClaims, real)).toBeUndefined();

@@ -23,6 +23,7 @@ export const filesWithCases = [
   'test/orderings/hostile-bytes.test.ts',
   'test/orderings/hostile-reviews.test.ts',
   'test/orderings/storage/adoptions.test.ts',
+  'test/orderings/storage/copies.test.ts',
   'test/orderings/storage/histories.test.ts',
   'test/orderings/storage/kept-mutations.test.ts',
   'test/orderings/storage/mutations.test.ts',

@@ -25,6 +25,8 @@ export interface ProvisionedClass {
 export interface VolumeProvisioner {
   /** Names of the volumes whose data exists. */
   readonly data: ReadonlySet<string>;
+  /** Of volumes that began as copies: the volume that each was copied from. */
+  readonly copies: ReadonlyMap<string, string>;
   /** False: no claim gets a volume, as when all disks are full. */
   makes: boolean;
   stop(): Promise<void>;
@@ -70,6 +72,7 @@ export async function provisionVolumes(
     volumeBindingMode: waitsForNode ? 'WaitForFirstConsumer' : 'Immediate',
   });
   const data = new Set<string>();
+  const copies = new Map<string, string>();
   const claims = caches.cache(persistentVolumeClaims);
   const volumes = caches.cache(persistentVolumes);
   const work = new Set<Promise<unknown>>();
@@ -90,6 +93,7 @@ export async function provisionVolumes(
 
   const provisioner: VolumeProvisioner = {
     data,
+    copies,
     makes: true,
     async stop() {
       for (const unsubscribe of subscriptions) unsubscribe();
@@ -108,6 +112,12 @@ export async function provisionVolumes(
       if (volumeName || !provisioner.makes || (waitsForNode && node === undefined)) return;
       const made = volumeFor(claim, className, waitsForNode ? node : undefined);
       if (data.has(made.metadata.name)) return;
+      const { namespace = '' } = claim.metadata;
+      const from = claim.spec?.dataSource?.name;
+      const source = from === undefined ? undefined : claims.get({ namespace, name: from })?.spec?.volumeName;
+      // As a CSI driver has it: no volume begins with anything else than it is to.
+      if (from !== undefined && source === undefined) return;
+      if (source !== undefined) copies.set(made.metadata.name, source);
       data.add(made.metadata.name);
       run(api.create(persistentVolumes, made), 'kube_already_exists');
     }),
@@ -115,6 +125,7 @@ export async function provisionVolumes(
       if (volume?.status?.phase !== 'Released' || volume.spec?.persistentVolumeReclaimPolicy !== 'Delete') return;
       if (volume.spec.storageClassName !== className || volume.spec.csi?.driver !== recordsDriver) return;
       data.delete(volume.metadata.name);
+      copies.delete(volume.metadata.name);
       run(api.delete(persistentVolumes, { name: volume.metadata.name }), 'kube_not_found');
     }),
   ];

@@ -23,6 +23,8 @@ import { allClaims, allVolumes, isUnpublished, nodeOf, selectedNode, volumeNameO
 import type { ReachableProviders } from '../providers/reachable-providers.ts';
 import { type Backing, decide, type Step } from './decide.ts';
 import { localClaim, localVolume, policyOf, remoteClaim, remoteNames, remoteVolume } from './objects.ts';
+import { type Origin, originOf, withOrigin } from './source.ts';
+import { readSource } from './source-facts.ts';
 import { type SelectedNode, type Target, targetOf } from './target.ts';
 
 export interface BindingDeps extends ControllerDeps {
@@ -57,6 +59,9 @@ export function createBindingController(deps: BindingDeps): Controller {
     return home ? [`${home.namespace}/${home.name}`] : [];
   };
   const selecting = (node: string): string[] => claims.byIndex('node', node).map(keyOf);
+  /** Claims that are to be copies of this one, and have no volume yet. */
+  const copiesOf = (key: string): string[] => claims.byIndex('source', key).map(keyOf);
+  const withCopies = (keys: readonly string[]): string[] => [...keys, ...keys.flatMap(copiesOf)];
 
   const controller = createController(
     {
@@ -67,13 +72,11 @@ export function createBindingController(deps: BindingDeps): Controller {
         watch(claims, (claim) =>
           claim.metadata.namespace === storageNamespace && homeClaimOf(claim.metadata.annotations)
             ? homeKeys(claim)
-            : nodeOf(claim)
-              ? [keyOf(claim)]
-              : [],
+            : [...(nodeOf(claim) ? [keyOf(claim)] : []), ...copiesOf(keyOf(claim))],
         ),
         watch(volumes, ({ spec }) => {
           const { namespace, name } = spec?.claimRef ?? {};
-          if (namespace !== storageNamespace) return namespace && name ? [`${namespace}/${name}`] : [];
+          if (namespace !== storageNamespace) return namespace && name ? withCopies([`${namespace}/${name}`]) : [];
           const real = claims.get({ namespace, name: name ?? '' });
           return real ? homeKeys(real) : [];
         }),
@@ -171,7 +174,14 @@ export function createBindingController(deps: BindingDeps): Controller {
     const name = backings.find(({ provider }) => provider === undefined)?.object.spec?.volumeName;
     const source = name ? await api.get(persistentVolumes, { name }, signal) : undefined;
     const place = target.kind === 'remote' ? providers.of(target.provider)?.place(namespace) : undefined;
-    return perform(decide({ claim, target, published, backings, source, place }), claim, target, signal);
+    const isBegun = published || backings.some(({ object }) => isUnpublished(object));
+    const origin = isBegun || isFinished ? undefined : await originFor(claim, target, signal);
+    return perform(decide({ claim, target, published, backings, source, place, origin }), claim, target, signal);
+  }
+
+  async function originFor(claim: Claim, target: Target, signal: AbortSignal): Promise<Origin | undefined> {
+    if (target.kind !== 'local' && target.kind !== 'remote') return undefined;
+    return originOf(claim, target, await readSource(claim, target, { api, providers }, signal), classes.list());
   }
 
   async function perform(step: Step, claim: Claim, target: Target, signal: AbortSignal): Promise<Outcome> {
@@ -187,7 +197,7 @@ export function createBindingController(deps: BindingDeps): Controller {
         events.emit(claim, 'Warning', 'ProvisioningFailed', step.message);
         return waiting(step.message, waitMs);
       case 'reschedule':
-        return reschedule(claim, step.message, signal);
+        return reschedule(claim, step.message, signal, step.reason);
       case 'unmark':
         await unmark(step.backing, signal);
         return again(staleMs);
@@ -196,10 +206,15 @@ export function createBindingController(deps: BindingDeps): Controller {
         return again(staleMs);
       case 'createLocal':
         return target.kind === 'local'
-          ? begin(claim, undefined, (policy, mark) => localClaim(claim, target, policy, mark), signal)
+          ? begin(
+              claim,
+              undefined,
+              (policy, mark) => withOrigin(localClaim(claim, target, policy, mark), step.copy),
+              signal,
+            )
           : settled;
       case 'createRemote':
-        return target.kind === 'remote' ? createRemote(claim, target, step.namespace, signal) : settled;
+        return target.kind === 'remote' ? createRemote(claim, target, step, signal) : settled;
       case 'publishLocal': {
         const storageClass = classOf(claim);
         if (!storageClass) return again(staleMs);
@@ -221,8 +236,13 @@ export function createBindingController(deps: BindingDeps): Controller {
   const apiOf = (provider: string | undefined) => (provider === undefined ? api : providers.of(provider)?.api);
 
   /** The scheduler chooses again: nothing of this attempt goes on. */
-  async function reschedule(claim: Claim, message: string, signal: AbortSignal): Promise<Outcome> {
-    events.emit(claim, 'Warning', 'ProvisioningFailed', `${message}; the scheduler is asked to choose another node`);
+  async function reschedule(
+    claim: Claim,
+    message: string,
+    signal: AbortSignal,
+    reason = 'ProvisioningFailed',
+  ): Promise<Outcome> {
+    events.emit(claim, 'Warning', reason, `${message}; the scheduler is asked to choose another node`);
     const { uid, resourceVersion } = claim.metadata;
     const patch = { metadata: { uid, resourceVersion, annotations: { [selectedNode]: null } } };
     try {
@@ -272,7 +292,7 @@ export function createBindingController(deps: BindingDeps): Controller {
   async function createRemote(
     claim: Claim,
     target: Extract<Target, { kind: 'remote' }>,
-    namespace: string,
+    { namespace, copy }: Extract<Step, { do: 'createRemote' }>,
     signal: AbortSignal,
   ): Promise<Outcome> {
     const peer = providers.of(target.provider);
@@ -287,7 +307,9 @@ export function createBindingController(deps: BindingDeps): Controller {
         signal,
       );
     const at = { consumer: clusterId, namespace, name: holder ? unique : plain };
-    return begin(claim, target.provider, (policy, mark) => remoteClaim(claim, target, policy, { ...at, mark }), signal);
+    const wanted = (policy: Policy, mark: string): Claim =>
+      withOrigin(remoteClaim(claim, target, policy, { ...at, mark }), copy);
+    return begin(claim, target.provider, wanted, signal);
   }
 
   async function publish(
@@ -353,7 +375,7 @@ export function createBindingController(deps: BindingDeps): Controller {
     async run(signal) {
       const unsubscribe = providers.subscribe({
         claim: (claim) => {
-          for (const key of homeKeys(claim)) controller.enqueue(key);
+          for (const key of withCopies(homeKeys(claim))) controller.enqueue(key);
         },
         moved: (provider) => {
           for (const node of nodeCache.list().filter((one) => peerOf(one) === provider))

@@ -5,6 +5,7 @@
 import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 import { isUnpublished, nodeOf } from '../model/claims.ts';
 import type { Place } from '../model/place.ts';
+import { type Copy, dataSourceElsewhere, type Origin } from './source.ts';
 import type { Target } from './target.ts';
 
 type Claim = PersistentVolumeClaim;
@@ -26,6 +27,8 @@ export interface Observed {
   readonly source?: PersistentVolume | undefined;
   /** At the provider of the target; undefined: it cannot be asked now. */
   readonly place?: Place | undefined;
+  /** What its volume is to begin with, where no real claim says so already; undefined: nothing. */
+  readonly origin?: Origin | undefined;
 }
 
 export type Step =
@@ -33,10 +36,11 @@ export type Step =
   | { readonly do: 'unmark'; readonly backing: Backing }
   | { readonly do: 'discard'; readonly backing: Backing }
   | { readonly do: 'refuse'; readonly message: string }
-  | { readonly do: 'reschedule'; readonly message: string }
+  /** `reason`: of the event, where it is not the usual one. */
+  | { readonly do: 'reschedule'; readonly message: string; readonly reason?: string }
   | { readonly do: 'wait'; readonly on: string }
-  | { readonly do: 'createLocal' }
-  | { readonly do: 'createRemote'; readonly namespace: string }
+  | { readonly do: 'createLocal'; readonly copy?: Copy }
+  | { readonly do: 'createRemote'; readonly namespace: string; readonly copy?: Copy }
   | { readonly do: 'publishLocal'; readonly backing: Backing; readonly source: PersistentVolume }
   | { readonly do: 'publishRemote'; readonly backing: Backing };
 
@@ -60,8 +64,27 @@ export function decide(observed: Observed): Step {
   if (target.kind === 'elsewhere') return { do: 'reschedule', message: target.message };
   if (first?.object.metadata.deletionTimestamp !== undefined)
     return { do: 'wait', on: 'the real claim of an earlier attempt to go' };
+  const held = first === undefined ? heldBy(observed.origin) : undefined;
+  if (held) return held;
   return target.kind === 'local' ? local(observed, first) : remote(observed, target.provider, first);
 }
+
+/** Nothing is made empty that is to begin with data, nor elsewhere than those. A real claim that is there was made with them. */
+function heldBy(origin: Origin | undefined): Step | undefined {
+  switch (origin?.kind) {
+    case 'wait':
+      return { do: 'wait', on: origin.on };
+    case 'refused':
+      return { do: 'refuse', message: origin.message };
+    case 'elsewhere':
+      return { do: 'reschedule', message: origin.message, reason: dataSourceElsewhere };
+    default:
+      return undefined;
+  }
+}
+
+const copyOf = (origin: Origin | undefined): { readonly copy?: Copy } =>
+  origin?.kind === 'copy' ? { copy: origin } : {};
 
 function belongs({ provider, object }: Backing, target: Target, claim: Claim): boolean {
   if (target.kind === 'remote') return provider === target.provider;
@@ -70,8 +93,8 @@ function belongs({ provider, object }: Backing, target: Target, claim: Claim): b
   return node === undefined || node === nodeOf(claim) || object.spec?.volumeName !== undefined;
 }
 
-function local({ claim, source }: Observed, backing: Backing | undefined): Step {
-  if (!backing) return { do: 'createLocal' };
+function local({ claim, source, origin }: Observed, backing: Backing | undefined): Step {
+  if (!backing) return { do: 'createLocal', ...copyOf(origin) };
   const { status, spec } = backing.object;
   if (status?.phase === 'Bound' && source) return { do: 'publishLocal', backing, source };
   // The provisioner of the real class takes the node away when it cannot make a volume there: nothing goes on, so another may be chosen.
@@ -86,12 +109,12 @@ function local({ claim, source }: Observed, backing: Backing | undefined): Step 
   };
 }
 
-function remote({ claim, place }: Observed, provider: string, backing: Backing | undefined): Step {
+function remote({ claim, place, origin }: Observed, provider: string, backing: Backing | undefined): Step {
   if (backing) return { do: 'publishRemote', backing };
   const { namespace } = claim.metadata;
   switch (place?.kind) {
     case 'accepted':
-      return { do: 'createRemote', namespace: place.remoteNamespace };
+      return { do: 'createRemote', namespace: place.remoteNamespace, ...copyOf(origin) };
     case 'held':
       return { do: 'wait', on: place.why };
     case 'none':

@@ -115,6 +115,11 @@ describe('a volume at a provider', () => {
     expect(target).toEqual({ kind: 'refused', message: expect.stringMatching(says) });
   });
 
+  test('that is to be a copy needs no default: it is of the class of its source', () => {
+    const copy = claim({}, { dataSource: { kind: 'PersistentVolumeClaim', name: 'db' } });
+    expect(look(copy, at(fast, { storageClassName: 'b' }))).toMatchObject({ kind: 'remote', provider: 'prov' });
+  });
+
   test('is looked for elsewhere when its cluster offers none, or the node is gone', () => {
     expect(look(claim(), at())).toMatchObject({ kind: 'elsewhere', message: /cluster prov.*offers no storage/ });
     expect(look(claim(), { kind: 'virtual', provider: 'prov' })).toMatchObject({ kind: 'elsewhere' });
@@ -141,21 +146,18 @@ test.each([
   { classes: [virtual()], of: claim({}, { selector: { matchLabels: {} } }), says: /spec.selector is set/ },
   {
     classes: [virtual()],
-    of: claim({}, { dataSource: { kind: 'VolumeSnapshot', name: 'monday' } }),
-    says: /spec.dataSource is VolumeSnapshot monday: volumes of StorageClass liqo begin empty; accepted is a claim without spec.dataSource/,
+    of: claim({}, { dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'monday' } }),
+    says: /spec.dataSource is VolumeSnapshot monday: accepted is another PersistentVolumeClaim of namespace shop/,
   },
   {
     classes: [virtual()],
-    of: claim(
-      {},
-      { dataSource: { kind: 'PersistentVolumeClaim', name: 'db' }, dataSourceRef: { kind: 'X', name: 'x' } },
-    ),
-    says: /spec.dataSource is PersistentVolumeClaim db: /,
+    of: claim({}, { dataSource: { kind: 'PersistentVolumeClaim', name: 'data' } }),
+    says: /spec.dataSource is the claim itself: /,
   },
   {
     classes: [virtual()],
     of: claim({}, { dataSourceRef: { apiGroup: 'a.example.com', kind: 'Import', name: 'dump', namespace: 'other' } }),
-    says: /spec.dataSourceRef is Import dump: volumes of StorageClass liqo begin empty/,
+    says: /spec.dataSourceRef is Import other\/dump: accepted is another PersistentVolumeClaim/,
   },
   {
     classes: [virtual()],

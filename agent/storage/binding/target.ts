@@ -5,6 +5,7 @@ import { isVirtual } from '#shared/domain/volumes.ts';
 import type { StorageType } from '#shared/schema/definition/fields.ts';
 import { awaitsUs, nodeOf } from '../model/claims.ts';
 import { localClassOf, realClasses } from '../model/classes.ts';
+import { dataSourceOf } from '../model/data-source.ts';
 
 export type SelectedNode =
   | { readonly kind: 'real' }
@@ -49,7 +50,8 @@ export function targetOf(claim: PersistentVolumeClaim, { classes, nodeOf: find }
 }
 
 /** What neither side could keep to. */
-function problemOf({ spec }: PersistentVolumeClaim, { metadata, ...virtual }: StorageClass): string | undefined {
+function problemOf(claim: PersistentVolumeClaim, { metadata, ...virtual }: StorageClass): string | undefined {
+  const { spec } = claim;
   const { name } = metadata;
   if (virtual.volumeBindingMode !== 'WaitForFirstConsumer')
     return `volumeBindingMode of StorageClass ${name} is ${virtual.volumeBindingMode ?? 'Immediate'}: accepted is WaitForFirstConsumer, because the volume is made in the cluster of its first pod`;
@@ -59,12 +61,9 @@ function problemOf({ spec }: PersistentVolumeClaim, { metadata, ...virtual }: St
   if (virtual.mountOptions?.length)
     return `mountOptions of StorageClass ${name} is ${virtual.mountOptions.join(',')}: leave it out, the class of the cluster that makes the volume has them`;
   if (spec?.selector) return 'spec.selector is set: leave it out, volumes of this class are made and not found';
-  // The API server copies one into the other, unless dataSourceRef names another namespace.
-  for (const field of ['dataSource', 'dataSourceRef'] as const) {
-    const source = spec?.[field];
-    if (source)
-      return `spec.${field} is ${source.kind} ${source.name}: volumes of StorageClass ${name} begin empty; accepted is a claim without spec.dataSource and spec.dataSourceRef. Make one, and copy the data in a pod`;
-  }
+  const source = dataSourceOf(claim);
+  if (source.kind === 'other' || (source.kind === 'claim' && source.name === claim.metadata.name))
+    return `${source.field} is ${source.kind === 'other' ? source.says : 'the claim itself'}: accepted is another PersistentVolumeClaim of namespace ${claim.metadata.namespace}, of which the volume is to be a copy, or no data source`;
   if (spec?.volumeAttributesClassName)
     return `spec.volumeAttributesClassName is ${spec.volumeAttributesClassName}: accepted is a claim without it; attributes belong to the class of the cluster that makes the volume`;
   return undefined;
@@ -113,7 +112,9 @@ function remoteTarget(
       `annotation ${storageAnnotation.remoteStorageClass} is ${wanted}, which cluster ${provider} does not offer: accepted is one of ${names.join(', ')} (storage_class_not_offered)`,
     );
   const preset = offered.find((one) => one.default) ?? (offered.length === 1 ? offered[0] : undefined);
-  const storageClass = wanted ?? preset?.storageClassName;
+  // A copy is of the class of its source, which is known only beside that.
+  const any = dataSourceOf(claim).kind === 'none' ? undefined : names[0];
+  const storageClass = wanted ?? preset?.storageClassName ?? any;
   if (storageClass === undefined)
     return refused(
       `cluster ${provider} offers ${names.join(', ')} and none as the default: name one in annotation ${storageAnnotation.remoteStorageClass} of the claim`,

@@ -10,6 +10,7 @@ import {
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import { homeClaimOf, isVirtualProvisioner, storageAnnotation, storageNamespace } from '#shared/domain/storage-keys.ts';
 import { isOurVolume } from '#shared/domain/volumes.ts';
+import { sourceKeyOf } from './data-source.ts';
 
 /** By the scheduler, when the class waits for a first consumer: the node for whose pods the volume is to be made. */
 export const selectedNode = 'volume.kubernetes.io/selected-node';
@@ -64,9 +65,14 @@ const byHome = (claim: PersistentVolumeClaim): readonly string[] => {
   const home = homeClaimOf(claim.metadata.annotations);
   return home ? [`${home.namespace}/${home.name}`] : [];
 };
-const claimIndexes = { node: byNode, home: byHome };
+/** Of claims without a volume: the claim, `namespace/name`, that they are to be copies of. */
+const bySource = (claim: PersistentVolumeClaim): readonly string[] => {
+  const source = claim.spec?.volumeName ? undefined : sourceKeyOf(claim);
+  return source === undefined ? [] : [source];
+};
+const claimIndexes = { node: byNode, home: byHome, source: bySource };
 
-/** Every claim of this cluster, real ones for our volumes included. Indexes: `node`, `home`. */
+/** Every claim of this cluster, real ones for our volumes included. Indexes: `node`, `home`, `source`. */
 export const allClaims = (caches: Caches): Cache<PersistentVolumeClaim> =>
   caches.cache(persistentVolumeClaims, { transform: leanClaim, indexes: claimIndexes });
 

@@ -61,6 +61,9 @@ function specFor({ spec }: ClaimNote, volume: PersistentVolume | undefined): Non
   return { ...spec, resources: { ...spec.resources, requests: { storage } }, volumeName: volume.metadata.name };
 }
 
+/** What the claim once began as a copy of may be elsewhere, or gone: the move copies what it has become. */
+const withoutSource = ({ dataSource: _, dataSourceRef: __, ...spec }: ClaimNote['spec']): ClaimNote['spec'] => spec;
+
 /** `volume`: there is one already, as on the way back. */
 export const stagingClaim = (move: VolumeMove, note: ClaimNote, volume: PersistentVolume | undefined): Claim => ({
   apiVersion: 'v1',
@@ -69,7 +72,7 @@ export const stagingClaim = (move: VolumeMove, note: ClaimNote, volume: Persiste
     ...metadataOf(move, stagingName(move)),
     annotations: { ...note.annotations, [storageAnnotation.standsFor]: move.metadata.name },
   },
-  spec: specFor(note, volume),
+  spec: withoutSource(specFor(note, volume)),
 });
 
 /** The claim again, on its new volume. Pods wait until the move is through. */

@@ -196,8 +196,10 @@ export class Kubernetes {
   #provision(claim: Claim): void {
     const { namespace, name, uid = '' } = claim.metadata;
     const id = `${this.name}-${uid}`;
-    if (this.disks.has(id)) return;
-    this.disks.set(id, { id, cluster: this.name, lines: new Set() });
+    const from = claim.spec?.dataSource?.name;
+    const source = from === undefined ? undefined : this.diskOf(namespace, from);
+    if (this.disks.has(id) || (from !== undefined && source === undefined)) return;
+    this.disks.set(id, { id, cluster: this.name, lines: new Set(source?.lines) });
     this.store.create({
       apiVersion: 'v1',
       kind: 'PersistentVolume',

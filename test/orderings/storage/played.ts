@@ -22,8 +22,10 @@ export interface App {
   size: string;
   /** Lines that it was told are safe. */
   acknowledged: Set<number>;
-  /** Its next claim is for a node of this provider. */
-  pinned?: ProviderName;
+  /** Its next claim is for a node of this provider, or for one of the cluster itself. */
+  pinned?: ProviderName | 'local';
+  /** Its claim begins as a copy of this one. */
+  readonly copyOf?: string;
 }
 
 export interface Mounted extends Mount {
@@ -84,7 +86,9 @@ export class Played {
       if (pod !== undefined && pod.status?.phase !== 'Pending') return;
       app.size = app.pinned === undefined ? smallest : app.size;
       const resources = { requests: { storage: app.size } };
-      const spec = { storageClassName: virtualClass, accessModes: ['ReadWriteOnce'], resources };
+      const source = { kind: 'PersistentVolumeClaim', name: app.copyOf };
+      const dataSource = app.copyOf === undefined ? {} : { dataSource: source, dataSourceRef: source };
+      const spec = { storageClassName: virtualClass, accessModes: ['ReadWriteOnce'], resources, ...dataSource };
       const metadata = { namespace: shop, name: claimName, labels: { app: name } };
       store.create({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata, spec } as never);
       return;
@@ -124,11 +128,12 @@ export class Played {
     if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return;
     const isOpen = claim.spec?.volumeName === undefined;
     const pinned = [...this.#apps.values()].find(({ claim: name }) => name === claim.metadata.name)?.pinned;
+    const only = pinned === 'local' ? ownNode : pinned && nodeOf(pinned);
     const fitting = store
       .all(nodes)
       .map(({ metadata }) => metadata.name)
       .filter((node) => !this.#providers.get(providerOf(node) ?? '')?.store.isCut)
-      .filter((node) => this.#fits(node, pod, claim) && (!isOpen || pinned === undefined || node === nodeOf(pinned)));
+      .filter((node) => this.#fits(node, pod, claim) && (!isOpen || only === undefined || node === only));
     const node = fitting[Math.floor(this.#random() * fitting.length)];
     if (node === undefined) return;
     if (claim.status?.phase === 'Bound') {

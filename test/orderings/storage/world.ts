@@ -112,8 +112,11 @@ export class StorageWorld {
 
   // What users do.
 
-  addApp(name: string): void {
-    this.apps.set(name, { name, claim: `data-${name}-0`, pod: `${name}-0`, size: '1Gi', acknowledged: new Set() });
+  /** `copyOf`: name of the claim of which its own is to be a copy. */
+  addApp(name: string, copyOf?: string): void {
+    const [claim, pod] = [`data-${name}-0`, `${name}-0`];
+    const app = { name, claim, pod, size: '1Gi', acknowledged: new Set<number>() };
+    this.apps.set(name, { ...app, ...(copyOf !== undefined && { copyOf }) });
     this.home.store.create({ kind: 'StatefulSet', metadata: { namespace: shop, name } } as never);
   }
   move(app: App): VolumeMove | undefined {

@@ -6,13 +6,6 @@ interface NotOffered {
 }
 
 export const notOffered: Readonly<Record<string, NotOffered>> = {
-  CLONE_VOLUME: {
-    because: 'a claim with a data source is refused by an event',
-    specs: [
-      'Controller Service [Controller Server] CreateVolume should create volume from an existing source volume',
-      'Controller Service [Controller Server] CreateVolume should fail when the volume source volume is not found',
-    ],
-  },
   CREATE_DELETE_SNAPSHOT: {
     because: 'a volume is one file, and no claim of the test bed asks for a snapshot',
     specs: [

@@ -89,10 +89,11 @@ func (d *driver) CreateVolume(ctx context.Context, request *csi.CreateVolumeRequ
 	if err := checkCapabilities(request.GetVolumeCapabilities()); err != nil {
 		return nil, err
 	}
-	if request.GetVolumeContentSource() != nil {
-		return nil, status.Error(codes.InvalidArgument, "volume_content_source: no snapshots and no clones here")
-	}
 	bytes, err := sizeOf(request.GetCapacityRange())
+	if err != nil {
+		return nil, err
+	}
+	source, err := d.sourceOf(request, bytes)
 	if err != nil {
 		return nil, err
 	}
@@ -106,11 +107,11 @@ func (d *driver) CreateVolume(ctx context.Context, request *csi.CreateVolumeRequ
 			return nil, status.Errorf(codes.AlreadyExists, "volume %s exists with %d bytes", id, size)
 		}
 		bytes = size
-	} else if err := d.store.create(ctx, id, bytes, request.GetVolumeCapabilities()[0].GetBlock() == nil); err != nil {
+	} else if err := d.store.create(ctx, id, bytes, source, request.GetVolumeCapabilities()[0].GetBlock() == nil); err != nil {
 		return nil, failure(err)
 	}
 	return &csi.CreateVolumeResponse{Volume: &csi.Volume{
-		VolumeId: id, CapacityBytes: bytes, AccessibleTopology: []*csi.Topology{d.topology()},
+		VolumeId: id, CapacityBytes: bytes, AccessibleTopology: []*csi.Topology{d.topology()}, ContentSource: request.GetVolumeContentSource(),
 	}}, nil
 }
 
@@ -202,6 +203,7 @@ func (d *driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCa
 	for _, kind := range []csi.ControllerServiceCapability_RPC_Type{
 		csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, csi.ControllerServiceCapability_RPC_GET_CAPACITY,
 		csi.ControllerServiceCapability_RPC_EXPAND_VOLUME, csi.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
+		csi.ControllerServiceCapability_RPC_CLONE_VOLUME,
 	} {
 		capabilities = append(capabilities, &csi.ControllerServiceCapability{
 			Type: &csi.ControllerServiceCapability_Rpc{Rpc: &csi.ControllerServiceCapability_RPC{Type: kind}},

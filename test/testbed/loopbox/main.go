@@ -56,6 +56,9 @@ func run(s settings) error {
 		return err
 	}
 	d := &driver{store: &store{dir: s.volumes, capacity: s.capacity}, node: s.node}
+	if err := d.store.thawAll(ctx); err != nil {
+		return err
+	}
 	failed := make(chan error, 3)
 	socket := filepath.Join(s.kubelet, "plugins", driverName, "csi.sock")
 	if err := serve(socket, failed, func(server *grpc.Server) {

@@ -64,8 +64,12 @@ func (d *driver) NodeStageVolume(ctx context.Context, request *csi.NodeStageVolu
 		}
 		return &csi.NodeStageVolumeResponse{}, nil
 	}
-	if err := d.mount(ctx, target, append([]string{"-t", "xfs", "-o", options("loop", request.GetVolumeCapability())}, d.store.file(id))); err != nil {
+	// A copy has the UUID of its source, and may be larger than the file system on it.
+	if err := d.mount(ctx, target, append([]string{"-t", "xfs", "-o", options("loop,nouuid", request.GetVolumeCapability())}, d.store.file(id))); err != nil {
 		return nil, err
+	}
+	if _, err := command(ctx, "xfs_growfs", target); err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
 	}
 	return &csi.NodeStageVolumeResponse{}, nil
 }

@@ -21,7 +21,7 @@ import (
 // provide makes, deletes and grows the PersistentVolumes of this node. Each node has its own such loop, so a volume needs no transport.
 func provide(ctx context.Context, client kubernetes.Interface, d *driver, immediate bool) error {
 	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[string](200*time.Millisecond, 10*time.Second)
-	made := controller.NewProvisionController(ctx, client, driverName, &provisioner{driver: d, immediate: immediate},
+	made := controller.NewProvisionController(ctx, client, driverName, &provisioner{client: client, driver: d, immediate: immediate},
 		controller.LeaderElection(false), controller.AddFinalizer(true), controller.MetricsPort(0), controller.RateLimiter(backoff))
 	go growClaims(ctx, client, d)
 	made.Run(ctx)
@@ -29,6 +29,7 @@ func provide(ctx context.Context, client kubernetes.Interface, d *driver, immedi
 }
 
 type provisioner struct {
+	client    kubernetes.Interface
 	driver    *driver
 	immediate bool
 }
@@ -49,8 +50,9 @@ func (p *provisioner) Provision(ctx context.Context, options controller.Provisio
 			return nil, controller.ProvisioningFinished, fmt.Errorf("access mode %s: a volume of %s is used by one node", mode, driverName)
 		}
 	}
-	if spec.DataSource != nil || spec.DataSourceRef != nil {
-		return nil, controller.ProvisioningFinished, fmt.Errorf("a data source: no snapshots and no clones here")
+	content, state, err := p.contentOf(ctx, options.PVC)
+	if err != nil {
+		return nil, state, err
 	}
 	capability := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER}}
 	mode := core.PersistentVolumeFilesystem
@@ -64,7 +66,7 @@ func (p *provisioner) Provision(ctx context.Context, options controller.Provisio
 	made, err := p.driver.CreateVolume(ctx, &csi.CreateVolumeRequest{
 		Name:               options.PVName,
 		CapacityRange:      &csi.CapacityRange{RequiredBytes: asked.Value()},
-		VolumeCapabilities: []*csi.VolumeCapability{capability},
+		VolumeCapabilities: []*csi.VolumeCapability{capability}, VolumeContentSource: content,
 	})
 	if err != nil {
 		// Another node may have more room; without a chosen node the claim waits for this one.
@@ -90,6 +92,47 @@ func (p *provisioner) Provision(ctx context.Context, options controller.Provisio
 			}}}},
 		},
 	}, controller.ProvisioningFinished, nil
+}
+
+// contentOf is what the claim's volume is to begin with, nil for nothing: the volume of another claim of its namespace, on this node.
+func (p *provisioner) contentOf(ctx context.Context, claim *core.PersistentVolumeClaim) (*csi.VolumeContentSource, controller.ProvisioningState, error) {
+	none := func(state controller.ProvisioningState, format string, about ...any) (*csi.VolumeContentSource, controller.ProvisioningState, error) {
+		return nil, state, fmt.Errorf(format, about...)
+	}
+	asked := claim.Spec.DataSource
+	if asked == nil && claim.Spec.DataSourceRef == nil {
+		return nil, controller.ProvisioningFinished, nil
+	}
+	if asked == nil || asked.Kind != "PersistentVolumeClaim" {
+		return none(controller.ProvisioningFinished, "data source: accepted is a claim; there are no snapshots here")
+	}
+	source, err := p.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Get(ctx, asked.Name, meta.GetOptions{})
+	if err != nil {
+		return none(controller.ProvisioningFinished, "data source: %w", err)
+	}
+	if source.Status.Phase != core.ClaimBound {
+		return none(controller.ProvisioningFinished, "data source: claim %s is %s, not Bound", source.Name, source.Status.Phase)
+	}
+	isBlock := func(claim *core.PersistentVolumeClaim) bool {
+		return claim.Spec.VolumeMode != nil && *claim.Spec.VolumeMode == core.PersistentVolumeBlock
+	}
+	if isBlock(source) != isBlock(claim) {
+		return none(controller.ProvisioningFinished, "data source: claim %s has another volume mode", source.Name)
+	}
+	volume, err := p.client.CoreV1().PersistentVolumes().Get(ctx, source.Spec.VolumeName, meta.GetOptions{})
+	if err != nil {
+		return none(controller.ProvisioningFinished, "data source: %w", err)
+	}
+	if !isOf(volume, p.driver.node) {
+		state := controller.ProvisioningFinished
+		if _, selected := claim.Annotations[selectedNode]; selected {
+			state = controller.ProvisioningReschedule
+		}
+		return none(state, "data source: the volume of claim %s is not on node %s", source.Name, p.driver.node)
+	}
+	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{
+		Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: volume.Spec.CSI.VolumeHandle},
+	}}, controller.ProvisioningFinished, nil
 }
 
 func (p *provisioner) ShouldDelete(_ context.Context, volume *core.PersistentVolume) bool {

@@ -51,8 +51,8 @@ func (s *store) free() (int64, error) {
 	return left, nil
 }
 
-// create makes the volume unless it is there; the file has its name only once it is complete.
-func (s *store) create(ctx context.Context, id string, bytes int64, format bool) error {
+// create makes the volume unless it is there: a copy of the source, unless that is empty. The file has its name only once it is complete.
+func (s *store) create(ctx context.Context, id string, bytes int64, source string, format bool) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if free, err := s.free(); err != nil {
@@ -64,10 +64,15 @@ func (s *store) create(ctx context.Context, id string, bytes int64, format bool)
 	if err := os.WriteFile(partial, nil, 0o600); err != nil {
 		return err
 	}
+	if source != "" {
+		if err := s.copy(ctx, source, partial); err != nil {
+			return err
+		}
+	}
 	if err := os.Truncate(partial, bytes); err != nil {
 		return err
 	}
-	if format {
+	if format && source == "" {
 		if err := makeFileSystem(ctx, partial); err != nil {
 			return err
 		}

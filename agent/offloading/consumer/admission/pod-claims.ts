@@ -1,16 +1,18 @@
 /** Whether the volumes of a pod may be at a provider, by the claims that it uses and their classes. */
 import { isDefaultClass } from '#agent/storage/model/claims.ts';
+import { dataSourceOf } from '#agent/storage/model/data-source.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import {
   type PersistentVolumeClaim,
   persistentVolumeClaims,
+  persistentVolumes,
   type StorageClass,
   storageClasses,
 } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { storageAnnotation } from '#shared/domain/storage-keys.ts';
-import { isVirtual } from '#shared/domain/volumes.ts';
-import type { Claims } from './pod.ts';
+import { isOurVolume, isVirtual, remoteOf } from '#shared/domain/volumes.ts';
+import { type Claims, here } from './pod.ts';
 
 /** A claim that does not exist yet: its class is not known, so its pod stays where all classes work. */
 type Used = Pick<PersistentVolumeClaim, 'metadata' | 'spec'> | 'missing';
@@ -35,7 +37,27 @@ export async function claimsOfPod(
     }),
   );
   if (used.length === 0) return { movable: true, open: false, moving: false };
-  return judge(used, await api.list(storageClasses, {}, signal));
+  const sources = await Promise.all(used.map((claim) => sourceOf(claim, namespace, api, signal)));
+  return {
+    ...judge(used, await api.list(storageClasses, {}, signal)),
+    sources: [...new Set(sources.flat())],
+  };
+}
+
+/** Where the data is that a claim without a volume is to begin as a copy of. Empty: with none, or that data has no place yet. */
+async function sourceOf(
+  claim: Used,
+  namespace: string,
+  api: KubeApi,
+  signal: AbortSignal,
+): Promise<NonNullable<Claims['sources']>> {
+  if (claim === 'missing' || claim.spec?.volumeName) return [];
+  const source = dataSourceOf({ ...claim, metadata: { ...claim.metadata, namespace } });
+  if (source.kind !== 'claim') return [];
+  const named = await api.get(persistentVolumeClaims, { namespace, name: source.name }, signal);
+  const { volumeName } = named?.spec ?? {};
+  const volume = volumeName ? await api.get(persistentVolumes, { name: volumeName }, signal) : undefined;
+  return volume && isOurVolume(volume) ? [remoteOf(volume)?.provider ?? here] : [];
 }
 
 /** Pure. */

@@ -5,8 +5,8 @@ import type { PatchOperation } from '#agent/admission/review.ts';
 import type { PersistentVolumeClaim, StorageClass } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { matchesTerms, type NodeFacts, type NodeSelectorTerm } from '#shared/domain/node-selector.ts';
-import { type Claims, imposedTerms, podPatch, windowsProblem } from './pod.ts';
-import { judge } from './pod-claims.ts';
+import { type Claims, here, imposedTerms, podPatch, windowsProblem } from './pod.ts';
+import { claimsOfPod, judge } from './pod-claims.ts';
 
 type Tree = Record<string, unknown>;
 
@@ -155,6 +155,58 @@ describe('a pod with claims', () => {
       const bound = required(admitted(strategy, { movable: true, open: false, moving: false }));
       expect(admits(bound, virtual({ 'storage.liqo.io/available': 'false' }))).toBe(true);
     }
+  });
+
+  test('that is to begin as a copy goes where its source is', () => {
+    const milan = virtual({ 'liqo.io/remote-cluster-id': 'milan' });
+    const genoa = virtual({ 'liqo.io/remote-cluster-id': 'genoa' });
+    const where = (strategy: 'LocalAndRemote' | 'Remote', sources: NonNullable<Claims['sources']>) => {
+      const terms = required(admitted(strategy, { movable: true, open: true, moving: false, sources }));
+      return [admits(terms, real), admits(terms, milan), admits(terms, genoa)];
+    };
+    expect(where('LocalAndRemote', [])).toEqual([true, true, true]);
+    expect(where('LocalAndRemote', ['milan'])).toEqual([false, true, false]);
+    expect(where('LocalAndRemote', [here])).toEqual([true, false, false]);
+    expect(where('LocalAndRemote', ['milan', 'genoa'])).toEqual([false, false, false]);
+    expect(where('Remote', ['genoa'])).toEqual([false, false, true]);
+    // Its claim says why it gets no volume; a pod that no node may have says nothing of it.
+    expect(where('Remote', [here])).toEqual([false, true, true]);
+  });
+
+  test('has the places of their sources read from the API server, for claims without a volume', async () => {
+    const ours = { 'pv.kubernetes.io/provisioned-by': 'liqo.io/storage' };
+    const far = { driver: 'storage.isthmus.dev', volumeHandle: 'milan/shop-rome/far' };
+    const copyOf = (name: string) => ({
+      storageClassName: 'liqo',
+      dataSource: { kind: 'PersistentVolumeClaim', name },
+    });
+    const objects: Record<string, object> = {
+      copy: { metadata: { name: 'copy' }, spec: copyOf('far') },
+      done: { metadata: { name: 'done' }, spec: { ...copyOf('far'), volumeName: 'v' } },
+      soon: { metadata: { name: 'soon' }, spec: copyOf('unbound') },
+      lost: { metadata: { name: 'lost' }, spec: copyOf('nothing') },
+      far: { metadata: { name: 'far' }, spec: { volumeName: 'pv-far' } },
+      near: { metadata: { name: 'near' }, spec: { volumeName: 'pv-near' } },
+      unbound: { metadata: { name: 'unbound' }, spec: {} },
+      'pv-far': { metadata: { name: 'pv-far', annotations: ours }, spec: { csi: far } },
+      'pv-near': {
+        metadata: { name: 'pv-near', annotations: ours },
+        spec: { csi: { driver: 'd', volumeHandle: 'h' } },
+      },
+    };
+    const api = {
+      get: async (_: unknown, { name }: { name: string }) => objects[name],
+      list: async () => [virtualClass],
+    };
+    const of = async (...volumes: object[]) => {
+      const pod = { spec: { containers: [], volumes } } as unknown as Pod;
+      return (await claimsOfPod(pod, 'shop', api as never, new AbortController().signal)).sources;
+    };
+    const uses = (claimName: string) => ({ name: claimName, persistentVolumeClaim: { claimName } });
+    expect(await of(uses('copy'))).toEqual(['milan']);
+    expect(await of(uses('done'), uses('soon'), uses('lost'))).toEqual([]);
+    const template = { name: 'e', ephemeral: { volumeClaimTemplate: { spec: copyOf('near') } } };
+    expect(await of(template, uses('copy'))).toEqual([here, 'milan']);
   });
 
   const virtualClass = { metadata: { name: 'liqo' }, provisioner: 'liqo.io/storage' } as StorageClass;

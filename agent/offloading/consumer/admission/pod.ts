@@ -10,6 +10,7 @@ import type { NamespaceOffloading, NamespaceOffloadingSpec } from '#shared/schem
 import { isGated, waitsFor } from '../scheduling-gate/decide.ts';
 
 type Toleration = NonNullable<NonNullable<Pod['spec']>['tolerations']>[number];
+type Requirement = NonNullable<NodeSelectorTerm['matchExpressions']>[number];
 type Policy = Pick<NamespaceOffloadingSpec, 'podOffloadingStrategy' | 'clusterSelector'>;
 
 const toleration: Toleration = { key: virtualNodeTaint.key, operator: 'Exists', effect: virtualNodeTaint.effect };
@@ -42,13 +43,17 @@ const tolerates = ({ key, operator, value, effect, tolerationSeconds }: Tolerati
 
 /**
  * What is known of the claims that a pod uses. `movable`: their volumes may be at a provider. `open`: one of them has no volume yet, so it decides
- * where it is made. `moving`: one of them is about to get another volume.
+ * where it is made. `moving`: one of them is about to get another volume. `sources`: where the data is, by cluster ID, that claims without a volume are
+ * to begin as copies of; `here` stands for this cluster.
  */
 export interface Claims {
   readonly movable: boolean;
   readonly open: boolean;
   readonly moving: boolean;
+  readonly sources?: readonly (string | typeof here)[];
 }
+
+export const here = Symbol('this cluster');
 
 const noClaims: Claims = { movable: true, open: false, moving: false };
 /** Virtual nodes say so themselves; others do not have the label. */
@@ -71,6 +76,12 @@ export function windowsProblem(pod: Pod, { podOffloadingStrategy }: Policy): { r
     : { warning: `${what}: it stays on nodes of this cluster` };
 }
 
+/** With strategy Remote no node is left for data of this cluster: then the claim says why, which no affinity does. */
+function besides(at: string | typeof here, strategy: Policy['podOffloadingStrategy']): Requirement[] {
+  if (at !== here) return [{ key: label.remoteClusterId, operator: 'In', values: [at] }];
+  return strategy === 'Remote' ? [] : [isNotVirtual];
+}
+
 /** The smallest patch: nothing that the pod has is written again, so no field can be lost. */
 export function podPatch(pod: Pod, policy: Policy, claims: Claims = noClaims): PatchOperation[] {
   const { podOffloadingStrategy: strategy } = policy;
@@ -79,7 +90,9 @@ export function podPatch(pod: Pod, policy: Policy, claims: Claims = noClaims): P
   if (strategy === 'LocalAndRemote' && (!claims.movable || isForWindows(pod)))
     return affinityPatch(pod, [{ matchExpressions: [isNotVirtual] }]);
   const imposed = imposedTerms(policy);
-  const storage = claims.open && claims.movable ? [{ matchExpressions: [hasStorage] }] : [];
+  const ofSources = (claims.sources ?? []).flatMap((at) => besides(at, strategy));
+  const expressions = claims.open && claims.movable ? [hasStorage, ...ofSources] : [];
+  const storage = expressions.length > 0 ? [{ matchExpressions: expressions }] : [];
   const terms = imposed.length === 0 || storage.length === 0 ? [...imposed, ...storage] : bothTerms(imposed, storage);
   return [...tolerationPatch(pod.spec?.tolerations), ...affinityPatch(pod, terms)];
 }

@@ -26,6 +26,7 @@ import { createRulebook } from '../guests/rulebook.ts';
 import { createAdmissionGate } from '../quota/admission-gate.ts';
 import { guestClaimCache, keptVolumeCache } from '../storage/caches.ts';
 import { type ConsumerStorage, demandOf, fitsStorage, usedBy } from '../storage/demand.ts';
+import { namedSource, validateSource } from './claim-source.ts';
 import { guestClaimPatch, validateGuestClaim } from './guest-claim.ts';
 
 export interface ClaimHookDeps {
@@ -105,6 +106,24 @@ export function createClaimHooks({ cluster, clock, namespaceOf }: ClaimHookDeps)
     );
   }
 
+  /** Asks the API server: the caches may not show yet that a claim or its volume has ended. */
+  async function validateOrigin(
+    object: PersistentVolumeClaim,
+    namespace: string,
+    consumer: string,
+    signal: AbortSignal,
+  ): Promise<Verdict> {
+    const named = namedSource(object);
+    if (named === undefined) return allow;
+    const claim =
+      named.kind === 'claim'
+        ? await api.get(persistentVolumeClaims, { namespace, name: named.name }, signal)
+        : undefined;
+    const { volumeName } = claim?.spec ?? {};
+    const volume = volumeName ? await api.get(persistentVolumes, { name: volumeName }, signal) : undefined;
+    return validateSource(object, named, { claim, volume }, consumer, classes.list());
+  }
+
   const mutate: Hook = async (review, signal) => {
     const { object, namespace } = review as Review<PersistentVolumeClaim>;
     const consumer = object && (await consumerOf(namespace, signal));
@@ -129,6 +148,8 @@ export function createClaimHooks({ cluster, clock, namespaceOf }: ClaimHookDeps)
       rulebook.rulesOf(consumer),
     );
     if (!verdict.allowed || object.metadata.deletionTimestamp !== undefined) return verdict;
+    const sourced = before === undefined ? await validateOrigin(object, namespace, consumer, signal) : allow;
+    if (!sourced.allowed) return sourced;
     return before === undefined || isMore(demandOf(object), demandOf(before))
       ? validateUsage(review as ClaimReview, consumer)
       : verdict;

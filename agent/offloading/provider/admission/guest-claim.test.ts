@@ -26,7 +26,6 @@ describe("a guest's claim", () => {
     [claim({ volumeName: 'pv-of-another' }), 'sandbox_refused', /spec.volumeName is "pv-of-another"/],
     [claim({ selector: { matchLabels: { a: 'b' } } }), 'sandbox_refused', /spec.selector/],
     [claim({ volumeAttributesClassName: 'gold' }), 'sandbox_refused', /volumeAttributesClassName/],
-    [claim({ dataSourceRef: { kind: 'X', name: 'x', namespace: 'kube-system' } }), 'sandbox_refused', /dataSourceRef/],
     [
       claim({}, { annotations: { 'volume.kubernetes.io/selected-node': 'master' } }),
       'sandbox_refused',

@@ -73,11 +73,5 @@ export function validateGuestClaim(
   if (spec.selector) return refuse('spec.selector', spec.selector, 'the provider chooses the volume');
   if (spec.volumeAttributesClassName)
     return refuse('spec.volumeAttributesClassName', spec.volumeAttributesClassName, 'no such classes are offered');
-  if (spec.dataSourceRef?.namespace && spec.dataSourceRef.namespace !== metadata.namespace)
-    return refuse(
-      'spec.dataSourceRef.namespace',
-      spec.dataSourceRef.namespace,
-      'data comes from the same namespace only',
-    );
   return allow;
 }

@@ -100,6 +100,23 @@ test('a class that is not offered, a volume by name and a selector are refused b
   expect(await make('chosen', '1Gi', { selector: { matchLabels: { a: 'b' } } })).toMatch(/spec.selector/);
 });
 
+test('a copy of a bound claim of its own is taken and counts, and no other data source', async () => {
+  const rehearse = (storage: string, spec: object): Promise<string> =>
+    under.create(claim('copy', storage, spec), '--dry-run=server', ...as);
+  const source = (name: string, more: object = {}) => ({
+    dataSource: { kind: 'PersistentVolumeClaim', name, ...more },
+  });
+  expect(await rehearse('4Gi', source('data'))).toMatch(/created/);
+  expect(await rehearse('7Gi', source('data'))).toMatch(/asked 7Gi, used 4Gi of 10Gi.*quota_exceeded/);
+  expect(await rehearse('4Gi', source('absent'))).toMatch(
+    /cons has no such claim in namespace apps-cons.*sandbox_refused/,
+  );
+  const snapshot = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot' };
+  expect(await rehearse('4Gi', source('s', snapshot))).toMatch(
+    /spec.dataSource is "VolumeSnapshot s".*sandbox_refused/,
+  );
+});
+
 test('a consumer takes neither the mark nor the finalizer off', async () => {
   const patch = (body: object) =>
     under.kubectl(['-n', apps, 'patch', 'pvc', 'data', '--type=merge', '-p', JSON.stringify(body), ...as]);

@@ -14,6 +14,7 @@ const capabilities = {
   readWriteOncePod: true,
   controllerExpansion: true,
   nodeExpansion: true,
+  pvcDataSource: true,
   // The classes behind it in the test bed have the file of a volume on one node.
   singleNodeVolume: true,
 } as const;

@@ -20,9 +20,9 @@ const everywhere: readonly Reason[] = [
       'asks for a file system by a parameter of the class, which belongs to the class behind: class liqo takes none',
   },
   {
-    specs: /snapshot|data source|its clone/i,
+    specs: /snapshot|any volume data source/i,
     state: 'not applicable',
-    reason: 'volumes of class liqo begin empty: snapshots and other data sources are refused by an event',
+    reason: 'snapshots, and data sources that are no claims, are refused by an event',
   },
   {
     specs: /\(immediate-binding\)/,

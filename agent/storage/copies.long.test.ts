@@ -1,0 +1,176 @@
+/** Claims that are to begin as copies of others, on two API servers: made beside their sources, sent there, and waited for. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
+import { typeOf } from '#cli/install/apply.ts';
+import { storageManifests } from '#cli/install/storage-manifests.ts';
+import { coreEvents, nodes, type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
+import {
+  createVirtualNode,
+  type OffloadingClusters,
+  startOffloadingClusters,
+} from '#test/harness/offloading-clusters.ts';
+import { provisionVolumes, type VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
+import { ReachableProviders } from './providers/reachable-providers.ts';
+import { RemoteClaims } from './providers/remote-claims.ts';
+import { createStorageControllers } from './storage.ts';
+
+const deps = { clock: systemClock, log: silentLog };
+const end = new AbortController();
+const selected = 'volume.kubernetes.io/selected-node';
+let world: OffloadingClusters;
+let running: Promise<unknown>;
+let here: VolumeProvisioner;
+let there: VolumeProvisioner;
+
+// In this order: the first test makes the sources, and the last one takes them away.
+inOrder('file');
+beforeAll(async () => {
+  world = await startOffloadingClusters(['shop']);
+  const { consumer, provider, servers } = world;
+  await consumer.api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } } as never);
+  const labels = { 'liqo.io/type': 'virtual-node', 'liqo.io/remote-cluster-id': 'prov' };
+  await consumer.api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'vn1', labels } } as never);
+  await createVirtualNode(world, 'vn1', { storageClasses: [{ storageClassName: 'fast', default: true }] });
+  here = await provisionVolumes(consumer, { className: 'disk', isDefault: false, waitsForNode: true });
+  there = await provisionVolumes(provider, { className: 'fast', isDefault: false });
+  for (const object of storageManifests({ className: 'liqo', capacityClassName: 'isthmus', isDefault: false }))
+    await consumer.api.apply(typeOf(object), object, { fieldManager: 'isthmus-cli' });
+  const peer = await createConnectCluster(deps)(servers.provider.kubeconfig, end.signal);
+  const place = () => ({ kind: 'accepted', remoteNamespace: 'shop-cons' }) as const;
+  const claims = new RemoteClaims({ ...deps, ...peer, consumer: 'cons', provider: 'prov', place }, end.signal);
+  const providers = new ReachableProviders();
+  const own = { cluster: consumer, clusterId: 'cons', providers, systemNamespace: 'liqo', podName: 'agent' };
+  running = Promise.all(createStorageControllers({ ...deps, ...own }).map((one) => one.run(end.signal)));
+  claims.follow(new Map([['shop', 'shop-cons']]), end.signal);
+  providers.join('prov', claims, end.signal);
+}, 900_000);
+afterAll(async () => {
+  await Promise.all([here?.stop(), there?.stop()]);
+  end.abort();
+  await running;
+  await world?.stop();
+});
+
+/** As the scheduler leaves it. */
+const makeClaim = (name: string, node: string, more: Record<string, unknown> = {}) =>
+  world.consumer.api.create(persistentVolumeClaims, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { namespace: 'shop', name, annotations: { [selected]: node } },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      storageClassName: 'liqo',
+      resources: { requests: { storage: '1Gi' } },
+      ...more,
+    },
+  } as PersistentVolumeClaim);
+const claim = (name: string) => world.consumer.api.get(persistentVolumeClaims, { namespace: 'shop', name });
+const remote = (name: string) => world.provider.api.get(persistentVolumeClaims, { namespace: 'shop-cons', name });
+const bound = (name: string) =>
+  eventually(`claim ${name} bound`, async () => {
+    const found = await claim(name);
+    return found?.status?.phase === 'Bound' ? found : undefined;
+  });
+const removeClaim = (name: string) => world.consumer.api.delete(persistentVolumeClaims, { namespace: 'shop', name });
+const event = (name: string, reason: string) =>
+  eventually(`event ${reason} of ${name}`, async () =>
+    (await world.consumer.api.list(coreEvents, { namespace: 'shop' })).find(
+      (one) => one.involvedObject.name === name && one.reason === reason,
+    ),
+  );
+/** No real claim of this one, in either cluster. */
+async function expectNothingFor(name: string): Promise<void> {
+  const { uid = '' } = (await claim(name))?.metadata ?? {};
+  const real = { namespace: 'liqo-storage', name: uid };
+  expect(await world.consumer.api.get(persistentVolumeClaims, real)).toBeUndefined();
+  expect(await remote(name)).toBeUndefined();
+}
+
+const copyOf = (name: string) => ({ dataSource: { kind: 'PersistentVolumeClaim', name } });
+
+test('a claim that is to be a copy of another one begins as a copy of the real claim of that, in the cluster that has it', async () => {
+  for (const { node, provisioner } of [
+    { node: 'worker', provisioner: here },
+    { node: 'vn1', provisioner: there },
+  ]) {
+    const [from, to] = [`source-${node}`, `copy-${node}`];
+    await makeClaim(from, node);
+    const source = await bound(from);
+    await makeClaim(to, node, copyOf(from));
+    const made = await bound(to);
+    const realOf = async (found: PersistentVolumeClaim): Promise<PersistentVolumeClaim | undefined> =>
+      node === 'vn1'
+        ? remote(found.metadata.name)
+        : world.consumer.api.get(persistentVolumeClaims, {
+            namespace: 'liqo-storage',
+            name: found.metadata.uid ?? '',
+          });
+    const volumes = await eventually('volumes of both real claims', async () => {
+      const [original, copy] = [await realOf(source), await realOf(made)];
+      if (!original?.spec?.volumeName || !copy?.spec?.volumeName) return undefined;
+      expect(copy.spec.dataSource).toMatchObject({ kind: 'PersistentVolumeClaim', name: original.metadata.name });
+      return { original: original.spec.volumeName, copy: copy.spec.volumeName };
+    });
+    expect(provisioner.copies.get(volumes.copy)).toBe(volumes.original);
+    await removeClaim(to);
+  }
+});
+
+test('a copy that the scheduler sends elsewhere than its source is not made there: an event names both places, and the scheduler chooses again', async () => {
+  for (const { name, node, from, says } of [
+    { name: 'astray', node: 'worker', from: 'source-vn1', says: /is at cluster prov, and node worker, .* is in this/ },
+    {
+      name: 'afar',
+      node: 'vn1',
+      from: 'source-worker',
+      says: /is in this cluster, and node vn1, .* is at cluster prov/,
+    },
+  ]) {
+    await makeClaim(name, node, copyOf(from));
+    const { type, message } = await event(name, 'DataSourceElsewhere');
+    expect([type, message]).toEqual(['Warning', expect.stringMatching(says)]);
+    await eventually(
+      'no node selected',
+      async () => (await claim(name))?.metadata.annotations?.[selected] === undefined,
+    );
+    await expectNothingFor(name);
+    const annotations = { [selected]: node === 'vn1' ? 'worker' : 'vn1' };
+    await world.consumer.api.mergePatch(
+      persistentVolumeClaims,
+      { namespace: 'shop', name },
+      { metadata: { annotations } },
+    );
+    await bound(name);
+    await removeClaim(name);
+  }
+});
+
+test('a copy waits for its source, and says for what', async () => {
+  await makeClaim('early', 'vn1', copyOf('late'));
+  expect((await event('early', 'WaitingForVolume')).message).toMatch(
+    /waiting for claim shop\/late, of which it is to be a copy \(spec.dataSource\), to be made/,
+  );
+  expect(await remote('early')).toBeUndefined();
+  await makeClaim('late', 'vn1');
+  await bound('early');
+  for (const name of ['early', 'late']) await removeClaim(name);
+});
+
+test('a copy that is smaller than its source, or of another mode, is refused by field and value, and nothing is made', async () => {
+  const small = { resources: { requests: { storage: '1Mi' } } };
+  for (const [name, node, spec, says] of [
+    ['small', 'worker', { ...copyOf('source-worker'), ...small }, 'storage is 1Mi: accepted is 1Gi or more'],
+    ['device', 'vn1', { ...copyOf('source-vn1'), volumeMode: 'Block' }, 'volumeMode is Block: accepted is Filesystem'],
+  ] as const) {
+    await makeClaim(name, node, spec);
+    const { type, message } = await event(name, 'ProvisioningFailed');
+    expect([type, message]).toEqual(['Warning', expect.stringContaining(says)]);
+    await expectNothingFor(name);
+    await removeClaim(name);
+  }
+  for (const name of ['source-worker', 'source-vn1']) await removeClaim(name);
+});
