@@ -16,7 +16,8 @@ import type { DirectoryEntry } from '../model/directory-entry.ts';
 import type { PeeringRecord } from '../model/peering-records.ts';
 import type { KnownTenants, TenantRecord } from '../model/tenant.ts';
 import { hasEnded } from '../peerings/core/ended.ts';
-import type { Item, Op, Store } from '../ports/store.ts';
+import type { Item, Op } from '../ports/store.ts';
+import { everyItem } from '../store/every-item.ts';
 import { key, partition } from '../store/keys.ts';
 import { earlier, remembered } from '../store/repeat.ts';
 import { type Holding, holdings, partitionOf, perCluster, perPartner } from './partitions.ts';
@@ -91,7 +92,11 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
 
   async function livePeerings(tenant: string, signal?: AbortSignal): Promise<string[]> {
     const live: string[] = [];
-    for await (const { sk, value } of everything<PeeringRecord>(store, partition.peerings(tenant), signal)) {
+    for await (const { sk, value } of everyItem<PeeringRecord>(
+      store,
+      { partition: partition.peerings(tenant) },
+      signal,
+    )) {
       if (!hasEnded(value)) live.push(sk);
     }
     return live;
@@ -153,7 +158,11 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     const { value: record } = await load(tenant, signal);
     await letGo(tenant, signal);
     // What everybody sees goes first, together with the tenant's own entry.
-    for await (const { value, version } of everything<DirectoryEntry>(store, partition.directory(tenant), signal)) {
+    for await (const { value, version } of everyItem<DirectoryEntry>(
+      store,
+      { partition: partition.directory(tenant) },
+      signal,
+    )) {
       await store.transact(unpublishOps(value, version), [], signal);
     }
     for (const holding of holdings) {
@@ -169,7 +178,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
       by: record.deletion?.by ?? 'system',
     };
     const rest: Op[] = [];
-    for await (const { pk, sk, version } of everything(store, `t/${tenant}`, signal)) {
+    for await (const { pk, sk, version } of everyItem(store, { partition: `t/${tenant}` }, signal)) {
       rest.push({ op: 'delete', pk, sk, ifVersion: version });
     }
     for (const listed of [key.tenantName(tenant), key.deleting(tenant)]) {
@@ -185,9 +194,9 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
 
   /** Peerings with other tenants must not wait at their side for clusters that no agent will ever report for. */
   async function letGo(tenant: string, signal?: AbortSignal): Promise<void> {
-    for await (const { pk, sk, value, version } of everything<ClusterRecord>(
+    for await (const { pk, sk, value, version } of everyItem<ClusterRecord>(
       store,
-      partition.clusters(tenant),
+      { partition: partition.clusters(tenant) },
       signal,
     )) {
       if (value.state === 'left') continue;
@@ -198,7 +207,11 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
       ];
       await store.transact(ops, [], signal);
     }
-    for await (const { sk, value } of everything<PeeringRecord>(store, partition.peerings(tenant), signal)) {
+    for await (const { sk, value } of everyItem<PeeringRecord>(
+      store,
+      { partition: partition.peerings(tenant) },
+      signal,
+    )) {
       if (value.spec.across && value.state.removal?.finishedAt === undefined)
         await unpeer(systemPrincipal(tenant), sk, signal);
     }
@@ -209,7 +222,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
       return (await partners(tenant, signal)).map((other) => partitionOf(tenant, holding, other));
     if (!perCluster(holding)) return [partitionOf(tenant, holding)];
     const paths: string[] = [];
-    for await (const { sk } of everything(store, partition.clusters(tenant), signal)) {
+    for await (const { sk } of everyItem(store, { partition: partition.clusters(tenant) }, signal)) {
       paths.push(partitionOf(tenant, holding, sk));
     }
     return paths;
@@ -218,11 +231,11 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
   /** Tenants that asked this one, or had peerings with it. */
   async function partners(tenant: string, signal?: AbortSignal): Promise<readonly string[]> {
     const found = new Set<string>();
-    for await (const { value } of everything<PeeringRecord>(store, partition.peerings(tenant), signal)) {
+    for await (const { value } of everyItem<PeeringRecord>(store, { partition: partition.peerings(tenant) }, signal)) {
       if (value.spec.across)
         for (const side of [value.spec.across.consumer, value.spec.across.provider]) found.add(side);
     }
-    for await (const { value } of everything<Asking>(store, partition.inbox(tenant), signal))
+    for await (const { value } of everyItem<Asking>(store, { partition: partition.inbox(tenant) }, signal))
       found.add(value.consumerTenant);
     return [...found];
   }
@@ -235,7 +248,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
   ): Promise<void> {
     for (;;) {
       const ops: Op[] = [];
-      for await (const { pk, sk, version, value } of everything(store, path, signal)) {
+      for await (const { pk, sk, version, value } of everyItem<unknown>(store, { partition: path }, signal)) {
         if (stays(value)) continue;
         const item = { pk, sk, value };
         ops.push({ op: 'delete', pk, sk, ifVersion: version }, ...(await dropPlanned(store, tenant, item, signal)));
@@ -312,7 +325,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
 
     async sweep(signal) {
       let waiting = 0;
-      for await (const { sk: tenant } of everything(store, partition.deleting, signal)) {
+      for await (const { sk: tenant } of everyItem(store, { partition: partition.deleting }, signal)) {
         try {
           if ((await advance(tenant, signal)).state === 'deleting') waiting += 1;
         } catch (error) {
@@ -332,16 +345,3 @@ const neededElsewhere = (value: unknown): boolean =>
   value !== null &&
   'state' in value &&
   (value as PeeringRecord).state.removal?.finishedAt === undefined;
-
-/** All items of a partition, page by page. */
-async function* everything<T = unknown>(store: Store, pk: string, signal?: AbortSignal): AsyncGenerator<Item<T>> {
-  let cursor: string | undefined;
-  do {
-    const page = await store.query<T>(
-      { partition: pk, limit: 100, ...(cursor === undefined ? {} : { cursor }) },
-      signal,
-    );
-    yield* page.items;
-    cursor = page.cursor;
-  } while (cursor !== undefined);
-}
