@@ -102,7 +102,12 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     return live;
   }
 
-  async function start(actor: Principal, item: Item<TenantRecord>, force: boolean, signal?: AbortSignal) {
+  async function start(
+    actor: Principal,
+    item: Item<TenantRecord>,
+    force: boolean,
+    signal?: AbortSignal,
+  ): Promise<DeletionState> {
     const { tenant } = actor;
     const live = await livePeerings(tenant, signal);
     if (live.length > 0 && !force) {
@@ -125,6 +130,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
           // Where sweeps look: they read no tenant that is not being deleted.
           { op: 'put', ...key.deleting(tenant), value: {} },
           ...auditOps(deps, actor, { action: 'tenant.delete', subject, after: { force, peerings: live.length } }),
+          ...remembered(actor, true),
         ],
         [eventOf(deps, tenant, 'tenant.deletion-started', subject)],
         signal,
@@ -155,7 +161,10 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
   }
 
   async function purge(tenant: string, signal?: AbortSignal): Promise<void> {
-    const { value: record } = await load(tenant, signal);
+    const at = key.tenant(tenant);
+    const record = (await store.get<TenantRecord>(at.pk, at.sk, signal))?.value;
+    // Another process came to the end of it.
+    if (!record) return;
     await letGo(tenant, signal);
     // What everybody sees goes first, together with the tenant's own entry.
     for await (const { value, version } of everyItem<DirectoryEntry>(
@@ -170,11 +179,10 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
       for (const path of await pathsOf(tenant, holding, signal))
         await empty(tenant, { path, stays: perPartner(holding) ? neededElsewhere : () => false }, signal);
     }
-    const at = clock.now();
     const tombstone: Tombstone = {
       name: tenant,
       createdAt: record.createdAt,
-      deletedAt: at,
+      deletedAt: clock.now(),
       by: record.deletion?.by ?? 'system',
     };
     const rest: Op[] = [];
@@ -291,6 +299,8 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     async confirm(caller, { name, confirmation, force = false }, signal) {
       mustHave(caller, 'tenant:delete');
       const { tenant } = caller;
+      // The confirmation may have expired since.
+      if (earlier<true>(caller)) return advance(tenant, signal);
       const item = await load(tenant, signal);
       if (name !== tenant) {
         throw new AppError(
