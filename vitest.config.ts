@@ -40,6 +40,7 @@ const thorough = [
   'control/peerings/cross-tenant/copies.test.ts',
   'control/peerings/histories.test.ts',
   'control/store/due.test.ts',
+  'functions/api/deletion.test.ts',
   'functions/api/isolation.test.ts',
   'functions/api/limits.test.ts',
   'functions/api/repeated.test.ts',

@@ -112,6 +112,7 @@ const full: PeeringRecord = {
       condition('Authenticated', 'provider', 'Denied', 'consumer'),
       condition('Authenticated', 'both', 'Yes'),
       condition('ResourcesGranted', 'provider', 'Denied', 'consumer'),
+      condition('ResourcesGranted', 'provider', 'NoNodeReady', 'consumer'),
       condition('NetworkReady', 'consumer', 'LinkDown'),
       condition('NetworkReady', 'provider', inner.provider),
       condition('NodeReady', 'consumer', inner.consumer),

@@ -39,11 +39,11 @@ function ofRepeats({ auth, method, answerHolds }: AnyRoute): readonly ErrorCode[
 
 /** In the order of `codes`, each once. */
 export function refusalsOf(route: AnyRoute): readonly ErrorCode[] {
-  const { auth, method, pathParameters, query, body, conditional, refusals = [] } = route;
+  const { auth, method, pathParameters, query, body, conditional, whileDeleting, refusals = [] } = route;
   const all = new Set<ErrorCode>([
     ...always,
     ...byAuth[auth],
-    ...(auth === 'key' && method !== 'GET' ? (['tenant_deleting'] as const) : []),
+    ...(auth === 'key' && method !== 'GET' && !whileDeleting ? (['tenant_deleting'] as const) : []),
     ...(pathParameters ? (['not_found'] as const) : []),
     ...(query || body ? (['invalid_input'] as const) : []),
     ...(hasCursor(query) ? (['cursor_unknown'] as const) : []),

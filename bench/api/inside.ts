@@ -26,6 +26,11 @@ export interface BrokerMemory {
 export interface Served {
   /** Milliseconds from a request's header to the end of its answer, ascending, by the tenant that its API key names. */
   readonly times: Readonly<Record<string, readonly number[]>>;
+  /**
+   * Of the same requests, the milliseconds that the process ran meanwhile, ascending: how much work was done before the answer, of whichever tenant. Other
+   * work on the machine does not lengthen it; waiting for the disk does not show.
+   */
+  readonly ran: Readonly<Record<string, readonly number[]>>;
   /** Milliseconds by which timers of 1 ms were late, P99. */
   readonly loopDelayP99: number;
   /** Milliseconds that the main thread ran, and that it was ready to run and had no core. */
@@ -34,31 +39,42 @@ export interface Served {
 }
 
 export function answerQuestions(): void {
-  const startedAt = new WeakMap<object, number>();
+  const started = new WeakMap<object, { readonly at: number; readonly ranMs: number }>();
   const times = new Map<string, number[]>();
+  const ran = new Map<string, number[]>();
+  const note = (to: Map<string, number[]>, tenant: string, ms: number): void => {
+    const all = to.get(tenant);
+    if (all) all.push(ms);
+    else to.set(tenant, [ms]);
+  };
+  const byTenant = (of: Map<string, number[]>) =>
+    Object.fromEntries([...of].map(([tenant, all]) => [tenant, all.sort((a, b) => a - b)]));
   const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();
   let scheduledBefore = scheduled();
   subscribe('http.server.request.start', (message) => {
-    startedAt.set((message as { readonly request: object }).request, performance.now());
+    started.set((message as { readonly request: object }).request, { at: performance.now(), ranMs: ranMs() });
   });
   subscribe('http.server.response.finish', (message) => {
     const { request } = message as { readonly request: IncomingMessage };
     const [, tenant] = /^Bearer isk_([^_]+)_/.exec(request.headers.authorization ?? '') ?? [];
-    const from = startedAt.get(request);
+    const from = started.get(request);
     if (tenant === undefined || from === undefined) return;
-    times.set(tenant, [...(times.get(tenant) ?? []), performance.now() - from]);
+    note(times, tenant, performance.now() - from.at);
+    note(ran, tenant, ranMs() - from.ranMs);
   });
 
   function served(): Served {
     const now = scheduled();
     const answer = {
-      times: Object.fromEntries([...times].map(([tenant, all]) => [tenant, all.sort((a, b) => a - b)])),
+      times: byTenant(times),
+      ran: byTenant(ran),
       loopDelayP99: delay.percentile(99) / 1e6,
       ranMs: now.ranMs - scheduledBefore.ranMs,
       waitedForCoreMs: now.waitedForCoreMs - scheduledBefore.waitedForCoreMs,
     };
     times.clear();
+    ran.clear();
     delay.reset();
     scheduledBefore = now;
     return answer;
@@ -83,6 +99,12 @@ function memory(): BrokerMemory {
     arrayBuffers: mib(arrayBuffers),
     resources,
   };
+}
+
+/** Of the process, all threads. */
+function ranMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
 }
 
 /** Of the main thread, by the kernel. */

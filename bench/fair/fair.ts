@@ -79,6 +79,10 @@ export const run = ({ root, runs = 5, seconds = 20, log }: BenchOptions): Promis
           medianOf((round) => round.beside.insideP99) / medianOf((round) => round.alone.insideP99),
         'P99 alone inside, ms, median of rounds': medianOf((round) => round.alone.insideP99),
         'P99 beside inside, ms, median of rounds': medianOf((round) => round.beside.insideP99),
+        'times as much the broker ran meanwhile, P99':
+          medianOf((round) => round.beside.ranP99) / medianOf((round) => round.alone.ranP99),
+        'P99 of what the broker ran meanwhile alone, ms, median of rounds': medianOf((round) => round.alone.ranP99),
+        'P99 of what the broker ran meanwhile beside, ms, median of rounds': medianOf((round) => round.beside.ranP99),
         'P99 of lateness of the event loop alone, ms': medianOf((round) => round.alone.loopDelayP99),
         'P99 of lateness of the event loop beside, ms': medianOf((round) => round.beside.loopDelayP99),
         '% of a core that the broker took alone': medianOf((round) => round.alone.tookOfCore),
@@ -108,6 +112,8 @@ interface Figures {
   readonly p50: number;
   readonly p99: number;
   readonly insideP99: number;
+  /** Milliseconds that the broker ran meanwhile. */
+  readonly ranP99: number;
   readonly loopDelayP99: number;
   /** In percent: of one core, and of the time in which the broker had something to do and no core to do it. */
   readonly tookOfCore: number;
@@ -126,14 +132,15 @@ const figuresOf = ({ times, served }: Measured, seconds: number): Figures => ({
   p50: quantile(times, 0.5),
   p99: quantile(times, 0.99),
   insideP99: quantile(served.times.polite ?? [], 0.99),
+  ranP99: quantile(served.ran.polite ?? [], 0.99),
   loopDelayP99: served.loopDelayP99,
   tookOfCore: served.ranMs / (10 * seconds),
   hadNoCore: served.waitedForCoreMs / (10 * seconds),
   times: times.map((ms) => Number(ms.toFixed(2))),
 });
 
-const inWords = ({ p99, insideP99, hadNoCore }: Figures): string =>
-  `P99 ${p99.toFixed(1)} ms, ${insideP99.toFixed(1)} ms of it inside, ${hadNoCore.toFixed(0)} % without a core`;
+const inWords = ({ p99, insideP99, ranP99, hadNoCore }: Figures): string =>
+  `P99 ${p99.toFixed(1)} ms, ${insideP99.toFixed(1)} ms of it inside (ran ${ranP99.toFixed(1)} ms), ${hadNoCore.toFixed(0)} % without a core`;
 
 /** The first key of a new tenant, without limits that matter. */
 async function tenant({ ask, operatorKey }: LocalBroker, name: string): Promise<string> {

@@ -147,7 +147,10 @@ export function run({ root, seconds = 600, log }: Options): Promise<BenchResult>
     }
     const answers = await asking;
     const settled = samples.filter(({ ms }) => ms >= settledAfterMs);
-    const slope = (of: (sample: Sample) => number) => slopePerMinute(settled.map((sample) => [sample.ms, of(sample)]));
+    const slopeOf = (some: readonly Sample[], of: (sample: Sample) => number) =>
+      slopePerMinute(some.map((sample) => [sample.ms, of(sample)]));
+    const slope = (of: (sample: Sample) => number) => slopeOf(settled, of);
+    const secondHalf = settled.slice(settled.length >> 1);
     log(`${started} clients came, ${open.size} are still connected; all leave`);
     for (const socket of open) socket.destroy();
     await until(performance.now() + 15_000);
@@ -163,6 +166,11 @@ export function run({ root, seconds = 600, log }: Options): Promise<BenchResult>
       phases: {
         'MiB resident gained a minute': slope(({ memory }) => memory.rss),
         'MiB of objects and buffers gained a minute': slope(({ memory }) => reachable(memory)),
+        'MiB of the native rest gained a minute': slope(({ memory }) => native(memory)),
+        'MiB of the native rest gained a minute, second half': slopeOf(secondHalf, ({ memory }) => native(memory)),
+        'MiB of the native rest at most': Math.max(...samples.map(({ memory }) => native(memory))),
+        'MiB of the native rest at the beginning': native(before.memory),
+        'MiB of the native rest after all have left': native(kept.memory),
         'MiB resident at most': Math.max(...samples.map(({ memory }) => memory.rss)),
         'MiB of objects and buffers at most': Math.max(...samples.map(({ memory }) => reachable(memory))),
         'descriptors at the beginning': before.descriptors,
@@ -184,6 +192,8 @@ export function run({ root, seconds = 600, log }: Options): Promise<BenchResult>
         kept,
         failed: answers.failed.slice(0, 20),
         load: loadavg(),
+        // MALLOC_ARENA_MAX and others, which the broker inherits.
+        allocator: Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('MALLOC_'))),
         perSecond,
         kinds: Object.keys(kinds),
       },
@@ -201,6 +211,9 @@ async function tenantKey({ ask, operatorKey }: LocalBroker): Promise<string> {
 
 const reachable = ({ heapUsed, external }: BrokerMemory): number => heapUsed + external;
 
+/** Resident and neither V8's heap nor a buffer: TLS, SQLite, code, and what the allocator keeps. */
+const native = ({ rss, heapTotal, external }: BrokerMemory): number => rss - heapTotal - external;
+
 async function sampleOf(broker: LocalBroker, ms: number, of: 'memory' | 'collected'): Promise<Sample> {
   const memory = await broker.memory(of);
   return { ms, descriptors: readdirSync(`/proc/${broker.pid}/fd`).length, memory };
@@ -210,5 +223,6 @@ function inWords({ descriptors, memory }: Sample): string {
   const { rss, heapUsed, arrayBuffers, external, resources } = memory;
   const sockets = resources.TCPSocketWrap ?? 0;
   const mib = [`${rss.toFixed(0)} MiB resident`, `heap ${heapUsed.toFixed(0)}`, `buffers ${arrayBuffers.toFixed(0)}`];
-  return `${descriptors} descriptors, ${[...mib, `external ${external.toFixed(0)}`].join(', ')}, ${sockets} sockets, ${resources.Timeout ?? 0} timers`;
+  mib.push(`external ${external.toFixed(0)}`, `native ${native(memory).toFixed(0)}`);
+  return `${descriptors} descriptors, ${mib.join(', ')}, ${sockets} sockets, ${resources.Timeout ?? 0} timers`;
 }

@@ -8,7 +8,7 @@ import { type Format, printListing, printObject } from '#cli/output/print.ts';
 import { createProgress, during } from '#cli/output/progress.ts';
 import { memoryText } from '#cli/output/quantity-text.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
-import { annotation, label } from '#shared/domain/liqo-keys.ts';
+import { annotation, label, noNodeReadyReason } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
@@ -119,7 +119,12 @@ async function create(io: CliIo, name: string, options: CreateOptions): Promise<
   );
   if (verdict !== 'accepted') {
     throw new AppError('command_failed', `${provider} denied slice ${name}: ${verdict.message ?? verdict.reason}`, {
-      detail: { remedy: `ask for less, or delete it: kubectl -n ${namespace} delete resourceslice ${name}` },
+      detail: {
+        remedy:
+          verdict.reason === noNodeReadyReason
+            ? `the slice stays, and is granted once a node of ${provider} is Ready; look at the nodes there`
+            : `ask for less, or delete it: kubectl -n ${namespace} delete resourceslice ${name}`,
+      },
     });
   }
   const granted = (await kube.get(resourceSlices, ref))?.status?.resources ?? {};

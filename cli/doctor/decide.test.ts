@@ -102,6 +102,20 @@ describe('the doctor', () => {
     expect(decide(all)[0]?.todo).toContain('taint node milan-1 drill:NoSchedule-`');
   });
 
+  test('sends to the nodes of a provider where none is Ready, and does not say that too much was asked', () => {
+    const all = allWell();
+    const rome = all.clusters[0]?.facts as Loose;
+    const message = 'this cluster has no Ready node for pods of guests now; it looks again when one is';
+    rome.slices.push({
+      metadata: { name: 's' },
+      spec: { providerClusterID: 'milan' },
+      status: { conditions: [{ type: 'Resources', status: 'Denied', reason: 'NoNodeReady', message }] },
+    });
+    const [finding] = decide(all);
+    expect(finding).toMatchObject({ code: 'nothing_granted', at: 'milan', text: expect.stringContaining(message) });
+    expect(finding?.todo).toMatch(/^look at the nodes of milan: (?!.*ask for less)/);
+  });
+
   test('names a kubelet under the name of a virtual node while it reports, by the clock of the API server', () => {
     const reported = (agoMs: number, aheadMs: number) => {
       const all = allWell();

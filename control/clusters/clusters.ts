@@ -21,6 +21,7 @@ import type { DirectoryEntry } from '../model/directory-entry.ts';
 import type { LabelChange } from '../model/labels.ts';
 import type { ClusterRef } from '../ports/agent-channel.ts';
 import { type Item, type Op, type Page, withPrefix } from '../ports/store.ts';
+import { everyItem } from '../store/every-item.ts';
 import { key, partition, prefix } from '../store/keys.ts';
 import { earlier, remembered } from '../store/repeat.ts';
 import { bearerOf, claimedCluster, clockSkewSeconds, maxAgeSeconds, verifySignature } from './agent-signature.ts';
@@ -121,16 +122,9 @@ export function createClusters(deps: ClustersDeps, coordinator: Coordinator): Cl
 
   async function livePeerings(tenant: string, id: string, signal?: AbortSignal): Promise<string[]> {
     const live: string[] = [];
-    let cursor: string | undefined;
-    do {
-      const query = { partition: partition.cluster(tenant, id), ...withPrefix(prefix.peeringsOfCluster), limit: 100 };
-      const page = await store.query<{ readonly id: string }>(
-        { ...query, ...(cursor === undefined ? {} : { cursor }) },
-        signal,
-      );
-      for (const { value } of page.items) if (await coordinator.isLive(tenant, value.id, signal)) live.push(value.id);
-      cursor = page.cursor;
-    } while (cursor !== undefined);
+    const query = { partition: partition.cluster(tenant, id), ...withPrefix(prefix.peeringsOfCluster) };
+    for await (const { value } of everyItem<{ readonly id: string }>(store, query, signal))
+      if (await coordinator.isLive(tenant, value.id, signal)) live.push(value.id);
     return live;
   }
 

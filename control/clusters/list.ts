@@ -5,6 +5,7 @@ import { pageByLabel } from '../labels/label-index.ts';
 import type { ClusterRecord, ClusterView, SeenRecord } from '../model/cluster.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import type { Item, Page } from '../ports/store.ts';
+import { everyItem } from '../store/every-item.ts';
 import { heardBetween, key, partition } from '../store/keys.ts';
 import { pageOfMany } from '../store/pages.ts';
 import { clusterView } from './cluster.ts';
@@ -37,15 +38,10 @@ export async function listClusters(
   /** In the order of their ids, of one page of them: its range has no others but what is left of clusters that are gone. */
   async function seenOfRange(ids: readonly string[]): Promise<readonly (Item<SeenRecord> | undefined)[]> {
     const [first, last] = [ids[0], ids.at(-1)];
-    const bySk = new Map<string, Item<SeenRecord>>();
     if (first === undefined || last === undefined) return [];
-    const range = { partition: partition.heard(tenant), ...heardBetween(first, last), limit: heardAtOnce, eventual };
-    let cursor: string | undefined;
-    do {
-      const page = await store.query<SeenRecord>({ ...range, ...(cursor === undefined ? {} : { cursor }) }, signal);
-      for (const item of page.items) bySk.set(item.sk, item);
-      cursor = page.cursor;
-    } while (cursor !== undefined);
+    const range = { partition: partition.heard(tenant), ...heardBetween(first, last), atOnce: heardAtOnce, eventual };
+    const bySk = new Map<string, Item<SeenRecord>>();
+    for await (const item of everyItem<SeenRecord>(store, range, signal)) bySk.set(item.sk, item);
     return ids.map((id) => bySk.get(key.seen(tenant, id).sk));
   }
 

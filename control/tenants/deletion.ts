@@ -16,7 +16,8 @@ import type { DirectoryEntry } from '../model/directory-entry.ts';
 import type { PeeringRecord } from '../model/peering-records.ts';
 import type { KnownTenants, TenantRecord } from '../model/tenant.ts';
 import { hasEnded } from '../peerings/core/ended.ts';
-import type { Item, Op, Store } from '../ports/store.ts';
+import type { Item, Op } from '../ports/store.ts';
+import { everyItem } from '../store/every-item.ts';
 import { key, partition } from '../store/keys.ts';
 import { earlier, remembered } from '../store/repeat.ts';
 import { type Holding, holdings, partitionOf, perCluster, perPartner } from './partitions.ts';
@@ -91,13 +92,22 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
 
   async function livePeerings(tenant: string, signal?: AbortSignal): Promise<string[]> {
     const live: string[] = [];
-    for await (const { sk, value } of everything<PeeringRecord>(store, partition.peerings(tenant), signal)) {
+    for await (const { sk, value } of everyItem<PeeringRecord>(
+      store,
+      { partition: partition.peerings(tenant) },
+      signal,
+    )) {
       if (!hasEnded(value)) live.push(sk);
     }
     return live;
   }
 
-  async function start(actor: Principal, item: Item<TenantRecord>, force: boolean, signal?: AbortSignal) {
+  async function start(
+    actor: Principal,
+    item: Item<TenantRecord>,
+    force: boolean,
+    signal?: AbortSignal,
+  ): Promise<DeletionState> {
     const { tenant } = actor;
     const live = await livePeerings(tenant, signal);
     if (live.length > 0 && !force) {
@@ -120,6 +130,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
           // Where sweeps look: they read no tenant that is not being deleted.
           { op: 'put', ...key.deleting(tenant), value: {} },
           ...auditOps(deps, actor, { action: 'tenant.delete', subject, after: { force, peerings: live.length } }),
+          ...remembered(actor, true),
         ],
         [eventOf(deps, tenant, 'tenant.deletion-started', subject)],
         signal,
@@ -150,10 +161,17 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
   }
 
   async function purge(tenant: string, signal?: AbortSignal): Promise<void> {
-    const { value: record } = await load(tenant, signal);
+    const at = key.tenant(tenant);
+    const record = (await store.get<TenantRecord>(at.pk, at.sk, signal))?.value;
+    // Another process came to the end of it.
+    if (!record) return;
     await letGo(tenant, signal);
     // What everybody sees goes first, together with the tenant's own entry.
-    for await (const { value, version } of everything<DirectoryEntry>(store, partition.directory(tenant), signal)) {
+    for await (const { value, version } of everyItem<DirectoryEntry>(
+      store,
+      { partition: partition.directory(tenant) },
+      signal,
+    )) {
       await store.transact(unpublishOps(value, version), [], signal);
     }
     for (const holding of holdings) {
@@ -161,15 +179,14 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
       for (const path of await pathsOf(tenant, holding, signal))
         await empty(tenant, { path, stays: perPartner(holding) ? neededElsewhere : () => false }, signal);
     }
-    const at = clock.now();
     const tombstone: Tombstone = {
       name: tenant,
       createdAt: record.createdAt,
-      deletedAt: at,
+      deletedAt: clock.now(),
       by: record.deletion?.by ?? 'system',
     };
     const rest: Op[] = [];
-    for await (const { pk, sk, version } of everything(store, `t/${tenant}`, signal)) {
+    for await (const { pk, sk, version } of everyItem(store, { partition: `t/${tenant}` }, signal)) {
       rest.push({ op: 'delete', pk, sk, ifVersion: version });
     }
     for (const listed of [key.tenantName(tenant), key.deleting(tenant)]) {
@@ -185,9 +202,9 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
 
   /** Peerings with other tenants must not wait at their side for clusters that no agent will ever report for. */
   async function letGo(tenant: string, signal?: AbortSignal): Promise<void> {
-    for await (const { pk, sk, value, version } of everything<ClusterRecord>(
+    for await (const { pk, sk, value, version } of everyItem<ClusterRecord>(
       store,
-      partition.clusters(tenant),
+      { partition: partition.clusters(tenant) },
       signal,
     )) {
       if (value.state === 'left') continue;
@@ -198,7 +215,11 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
       ];
       await store.transact(ops, [], signal);
     }
-    for await (const { sk, value } of everything<PeeringRecord>(store, partition.peerings(tenant), signal)) {
+    for await (const { sk, value } of everyItem<PeeringRecord>(
+      store,
+      { partition: partition.peerings(tenant) },
+      signal,
+    )) {
       if (value.spec.across && value.state.removal?.finishedAt === undefined)
         await unpeer(systemPrincipal(tenant), sk, signal);
     }
@@ -209,7 +230,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
       return (await partners(tenant, signal)).map((other) => partitionOf(tenant, holding, other));
     if (!perCluster(holding)) return [partitionOf(tenant, holding)];
     const paths: string[] = [];
-    for await (const { sk } of everything(store, partition.clusters(tenant), signal)) {
+    for await (const { sk } of everyItem(store, { partition: partition.clusters(tenant) }, signal)) {
       paths.push(partitionOf(tenant, holding, sk));
     }
     return paths;
@@ -218,11 +239,11 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
   /** Tenants that asked this one, or had peerings with it. */
   async function partners(tenant: string, signal?: AbortSignal): Promise<readonly string[]> {
     const found = new Set<string>();
-    for await (const { value } of everything<PeeringRecord>(store, partition.peerings(tenant), signal)) {
+    for await (const { value } of everyItem<PeeringRecord>(store, { partition: partition.peerings(tenant) }, signal)) {
       if (value.spec.across)
         for (const side of [value.spec.across.consumer, value.spec.across.provider]) found.add(side);
     }
-    for await (const { value } of everything<Asking>(store, partition.inbox(tenant), signal))
+    for await (const { value } of everyItem<Asking>(store, { partition: partition.inbox(tenant) }, signal))
       found.add(value.consumerTenant);
     return [...found];
   }
@@ -235,7 +256,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
   ): Promise<void> {
     for (;;) {
       const ops: Op[] = [];
-      for await (const { pk, sk, version, value } of everything(store, path, signal)) {
+      for await (const { pk, sk, version, value } of everyItem<unknown>(store, { partition: path }, signal)) {
         if (stays(value)) continue;
         const item = { pk, sk, value };
         ops.push({ op: 'delete', pk, sk, ifVersion: version }, ...(await dropPlanned(store, tenant, item, signal)));
@@ -278,6 +299,8 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
     async confirm(caller, { name, confirmation, force = false }, signal) {
       mustHave(caller, 'tenant:delete');
       const { tenant } = caller;
+      // The confirmation may have expired since.
+      if (earlier<true>(caller)) return advance(tenant, signal);
       const item = await load(tenant, signal);
       if (name !== tenant) {
         throw new AppError(
@@ -312,7 +335,7 @@ export function createDeletion(deps: DeletionDeps, known: KnownTenants): Deletio
 
     async sweep(signal) {
       let waiting = 0;
-      for await (const { sk: tenant } of everything(store, partition.deleting, signal)) {
+      for await (const { sk: tenant } of everyItem(store, { partition: partition.deleting }, signal)) {
         try {
           if ((await advance(tenant, signal)).state === 'deleting') waiting += 1;
         } catch (error) {
@@ -332,16 +355,3 @@ const neededElsewhere = (value: unknown): boolean =>
   value !== null &&
   'state' in value &&
   (value as PeeringRecord).state.removal?.finishedAt === undefined;
-
-/** All items of a partition, page by page. */
-async function* everything<T = unknown>(store: Store, pk: string, signal?: AbortSignal): AsyncGenerator<Item<T>> {
-  let cursor: string | undefined;
-  do {
-    const page = await store.query<T>(
-      { partition: pk, limit: 100, ...(cursor === undefined ? {} : { cursor }) },
-      signal,
-    );
-    yield* page.items;
-    cursor = page.cursor;
-  } while (cursor !== undefined);
-}

@@ -4,6 +4,7 @@ import { lookupHash } from '../audit/lookup.ts';
 import type { ClusterRecord } from '../model/cluster.ts';
 import type { PeeringRecord } from '../model/peering-records.ts';
 import type { Item, Key, Store } from '../ports/store.ts';
+import { everyItem } from '../store/every-item.ts';
 import { auditFields, key, partition } from '../store/keys.ts';
 
 interface Counts {
@@ -20,8 +21,8 @@ export async function countersOf(store: Store, tenant: string): Promise<Counts> 
 }
 
 export async function countedItems(store: Store, tenant: string): Promise<Counts> {
-  const clusters = await everyItem<ClusterRecord>(store, partition.clusters(tenant));
-  const peerings = await everyItem<PeeringRecord>(store, partition.peerings(tenant));
+  const clusters = await itemsOf<ClusterRecord>(store, partition.clusters(tenant));
+  const peerings = await itemsOf<PeeringRecord>(store, partition.peerings(tenant));
   return {
     clusters: clusters.filter(({ value }) => value.state === 'joined').length,
     peerings: peerings.filter(({ value }) => value.state.phase !== 'Gone').length,
@@ -35,9 +36,9 @@ const placeOf = ({ pk, sk }: Key, expiresAt: number | undefined): string => `${p
 
 /** What the audit records, clusters and peerings of a tenant should be found by. */
 export async function wantedPlaces(store: Store, tenant: string): Promise<Places> {
-  const audit = await everyItem<AuditRecord>(store, partition.audit(tenant));
-  const clusters = await everyItem<ClusterRecord>(store, partition.clusters(tenant));
-  const peerings = await everyItem<PeeringRecord>(store, partition.peerings(tenant));
+  const audit = await itemsOf<AuditRecord>(store, partition.audit(tenant));
+  const clusters = await itemsOf<ClusterRecord>(store, partition.clusters(tenant));
+  const peerings = await itemsOf<PeeringRecord>(store, partition.peerings(tenant));
   const labelled = [
     ...clusters.map((item) => ({ kind: 'cluster' as const, item, labels: item.value.labels })),
     ...peerings.map((item) => ({ kind: 'peering' as const, item, labels: item.value.spec.labels })),
@@ -57,23 +58,12 @@ export async function wantedPlaces(store: Store, tenant: string): Promise<Places
 }
 
 export async function placesOf(store: Store, tenant: string): Promise<Places> {
-  const all = await Promise.all(
-    [partition.auditBy(tenant), partition.labels(tenant)].map((pk) => everyItem(store, pk)),
-  );
+  const all = await Promise.all([partition.auditBy(tenant), partition.labels(tenant)].map((pk) => itemsOf(store, pk)));
   return all.flatMap((items) => items.map((item) => placeOf(item, item.expiresAt))).sort();
 }
 
-async function everyItem<T>(store: Store, partitionKey: string): Promise<Item<T>[]> {
+async function itemsOf<T>(store: Store, pk: string): Promise<Item<T>[]> {
   const found: Item<T>[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await store.query<T>({
-      partition: partitionKey,
-      limit: 200,
-      ...(cursor === undefined ? {} : { cursor }),
-    });
-    found.push(...page.items);
-    cursor = page.cursor;
-  } while (cursor !== undefined);
+  for await (const item of everyItem<T>(store, { partition: pk })) found.push(item);
   return found;
 }

@@ -2,8 +2,9 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { FeedEvent } from '#shared/schema/api/resources.ts';
 import { adminOf, createBrokerClusters, origin } from '../testing/broker-clusters.ts';
+import { countingReads } from '../testing/counting-store.ts';
 import { failingLimitMs } from './schedule.ts';
-import { createWebhookFixture, hook, queueTarget, type WebhookFixture } from './testing/webhook-fixture.ts';
+import { createWebhookFixture, hook, ok, queueTarget, type WebhookFixture } from './testing/webhook-fixture.ts';
 
 const admin = adminOf('default');
 const hour = 3_600_000;
@@ -64,6 +65,28 @@ describe('an event target', () => {
     await expect(make()).rejects.toMatchObject({ code: 'limit_reached' });
     expect((await targets().list(admin, { limit: 200 })).items).toHaveLength(20);
     expect((await w.world.control.webhooks.list(admin)).items).toHaveLength(1);
+  });
+
+  test('is listed with nineteen others in two requests of the table, each with since when it fails', async () => {
+    let counted: ReturnType<typeof countingReads> | undefined;
+    w = await createWebhookFixture({
+      wrap: (store) => {
+        counted = countingReads(store);
+        return counted.store;
+      },
+    });
+    const arns = Array.from({ length: 20 }, (_, i) => `${queueTarget.arn}-${i}`);
+    for (const arn of arns) await targets().create(admin, { ...queueTarget, arn, types: ['cluster.*'] });
+    const failing = new Set(arns.slice(0, 7));
+    w.answerPut(({ arn }) => (failing.has(arn) ? { status: 500, text: '' } : ok));
+    await w.happen();
+    await w.settle();
+    const list = async () => (await targets().list(admin, { limit: 200 })).items;
+    expect(await counted?.of(list)).toEqual({ requests: 2, items: 40 });
+    const shown = (await list()).map(({ arn, failingSince }) => [arn, failingSince]);
+    expect(Object.fromEntries(shown)).toEqual(
+      Object.fromEntries(arns.map((arn) => [arn, failing.has(arn) ? w.clock.now() : undefined])),
+    );
   });
 
   test('that fails is tried again until it takes the event', async () => {

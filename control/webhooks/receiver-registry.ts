@@ -8,7 +8,7 @@ import { auditOps, eventOf } from '../audit/record.ts';
 import type { ControlDeps, PageRequest } from '../model/deps.ts';
 import { type Item, type Page, withPrefix } from '../ports/store.ts';
 import { key, partition } from '../store/keys.ts';
-import { pageOf } from '../store/pages.ts';
+import { pageOfMany } from '../store/pages.ts';
 import { remembered } from '../store/repeat.ts';
 import { untilWritten } from '../store/until-written.ts';
 import {
@@ -21,7 +21,7 @@ import {
   subjectOf,
   switched,
 } from './receivers.ts';
-import type { ReceiverRecord } from './records.ts';
+import type { FailingRecord, ReceiverRecord } from './records.ts';
 import { checkTypes } from './subscription.ts';
 
 export interface ReceiverChange {
@@ -107,7 +107,17 @@ export function createReceiverRegistry<R extends ReceiverRecord, V, C extends Re
     async list(caller: Caller, page: PageRequest = {}, signal?: AbortSignal): Promise<Page<V>> {
       mustHave(caller, 'webhooks:read');
       const { tenant } = caller;
-      return pageOf<R, V>(store, ofTenant(tenant), page, (item) => shown(tenant, item, signal), signal);
+      return pageOfMany<R, V>(
+        store,
+        ofTenant(tenant),
+        page,
+        async (items) => {
+          const keys = items.map(({ value }) => key.webhookFailing(tenant, value.id));
+          const failing = await store.getMany<FailingRecord>({ keys }, signal);
+          return items.map((item, i) => view(tenant, item, failing[i]?.value.since));
+        },
+        signal,
+      );
     },
 
     async change(

@@ -217,7 +217,8 @@ async function admit(route: AnyRoute, event: APIGatewayProxyEventV2, context: Co
       onMember?.(authorization, caller.tenant);
       principals.set(event, { caller });
       noteStanding(event, await tenants.admit(caller.tenant, 'requests'));
-      if (route.method !== 'GET') await tenants.mustBeActive(caller.tenant);
+      if (route.whileDeleting) await tenants.mustServe(caller.tenant);
+      else if (route.method !== 'GET') await tenants.mustBeActive(caller.tenant);
       if (route.permission !== undefined) mustHave(caller, route.permission);
       return;
     }

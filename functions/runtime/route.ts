@@ -56,6 +56,8 @@ export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.Zod
   readonly refusals?: readonly ErrorCode[];
   /** POST with an API key: absent means the answer is kept for repeats; `secret` means it must not be stored. */
   readonly answerHolds?: 'secret';
+  /** A change that is also taken while its tenant is being deleted. */
+  readonly whileDeleting?: true;
   /** Heeds If-Match. */
   readonly conditional?: true;
   /** The operation goes away: answers say so (RFC 9745, RFC 8594), and so does the OpenAPI document. */

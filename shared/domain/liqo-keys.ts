@@ -156,6 +156,8 @@ export const isthmusAnnotation = {
   /** On a control-plane kubeconfig Secret: its proxy, which is an address in the ranges of the peer and so reached through the link alone. */
   proxyInLink: 'isthmus.dev/proxy-in-link',
 } as const;
+/** Reason of a ResourceSlice that is denied until a node of the provider that takes pods of guests is Ready. The provider looks again by itself. */
+export const noNodeReadyReason = 'NoNodeReady';
 export const fieldManager = {
   /** Objects desired by the broker. */
   broker: 'isthmus-broker',

@@ -204,6 +204,7 @@ describe('what the default class grants', () => {
       const grant = decideGrant(ask({ policies: [policy('p', {})], capacity: { ...small, ready: holding({}) } }));
       expect(grant).toMatchObject({
         accepted: false,
+        reason: 'NoNodeReady',
         message: expect.stringMatching(/has no Ready node .* under PeeringPolicy p now/),
       });
     });
@@ -213,7 +214,7 @@ describe('what the default class grants', () => {
       const current = { cpu: '1' };
       const request = ask({ asked: { cpu: '1' }, defaults: {}, policies: [policy('p', {})], capacity });
       expect(decideGrant({ ...request, current })).toEqual({ accepted: true, resources: current });
-      expect(decideGrant(request)).toMatchObject({ accepted: false, reason: 'CapacityExceeded' });
+      expect(decideGrant(request)).toMatchObject({ accepted: false, reason: 'NoNodeReady' });
     });
 
     test('a raised request of a granted slice gets as much as there is', () => {

@@ -2,6 +2,7 @@
 
 import { policiesAbout } from '#agent/model/policies.ts';
 import { shareOf } from '#shared/domain/capacity-share.ts';
+import { noNodeReadyReason } from '#shared/domain/liqo-keys.ts';
 import { ownMember } from '#shared/domain/own-member.ts';
 import { amountsOf, showAmount } from '#shared/domain/pod-resources.ts';
 import {
@@ -220,11 +221,15 @@ function withinShare(
     return { accepted: true, resources: kept, cut, ...(less.length > 0 && { less: less.join(', ') }) };
   }
   const where = name === undefined ? '' : ` under PeeringPolicy ${name}`;
-  const isDown = Object.keys(capacity.ready.allocatable).length === 0;
-  const why = isDown
-    ? `this cluster has no Ready node for pods of guests${where} now; it looks again when one is`
-    : `this cluster has not enough left${where}: ${words.join('; ')}`;
-  return { accepted: false, reason: 'CapacityExceeded', message: why };
+  if (Object.keys(capacity.ready.allocatable).length === 0) {
+    const message = `this cluster has no Ready node for pods of guests${where} now; it looks again when one is`;
+    return { accepted: false, reason: noNodeReadyReason, message };
+  }
+  return {
+    accepted: false,
+    reason: 'CapacityExceeded',
+    message: `this cluster has not enough left${where}: ${words.join('; ')}`,
+  };
 }
 
 /** Undefined: not limited. */

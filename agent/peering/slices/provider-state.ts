@@ -1,5 +1,6 @@
 /** What a provider says about the nodes behind a slice: how much they can take, how they are, and whether new pods are welcome. Pure. */
 import type { Node } from '#shared/domain/kube-object.ts';
+import { noNodeReadyReason } from '#shared/domain/liqo-keys.ts';
 import { isKeptFree } from '#shared/domain/node-taints.ts';
 import { type Amounts, addAmounts, amountsOf } from '#shared/domain/pod-resources.ts';
 import type { Resources } from '#shared/domain/quantity.ts';
@@ -59,7 +60,7 @@ export function providerConditions(
     conditions.push({
       type: 'Ready',
       status: usable.length > 0 && ready.length === 0 ? 'False' : 'True',
-      reason: usable.length > 0 && ready.length === 0 ? 'NoNodeReady' : 'NodesReady',
+      reason: usable.length > 0 && ready.length === 0 ? noNodeReadyReason : 'NodesReady',
       message:
         usable.length > 0 && ready.length === 0
           ? `none of the ${usable.length} nodes of the provider is ready`

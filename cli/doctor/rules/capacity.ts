@@ -1,6 +1,12 @@
 /** What keeps a virtual node from being there and taking pods. Pure. */
 import type { Node } from '#shared/domain/kube-object.ts';
-import { cordonedTaint, label, managedByShadowPod, virtualNodeTaint } from '#shared/domain/liqo-keys.ts';
+import {
+  cordonedTaint,
+  label,
+  managedByShadowPod,
+  noNodeReadyReason,
+  virtualNodeTaint,
+} from '#shared/domain/liqo-keys.ts';
 import { isKeptFree } from '#shared/domain/node-taints.ts';
 import type { Quota } from '#shared/schema/liqo/quota.ts';
 import type { ResourceSlice } from '#shared/schema/liqo/resource-slice.ts';
@@ -21,6 +27,17 @@ export const slices: Rule = (view) => {
       const provider = slice.spec.providerClusterID ?? 'the provider';
       const conditions = slice.status?.conditions ?? [];
       const denied = conditions.find(({ status }) => status === 'Denied');
+      if (denied?.reason === noNodeReadyReason) {
+        return [
+          {
+            code: 'nothing_granted',
+            at: provider,
+            text: `${provider} grants the slice ${slice.metadata.name} of ${cluster} nothing: ${denied.message ?? 'none of its nodes is Ready'}`,
+            evidence: [`ResourceSlice ${nameOf(slice)}: ${denied.type} is Denied, ${denied.reason}`],
+            todo: `look at the nodes of ${provider}: \`kubectl get nodes\` there; it grants by itself once one is Ready and takes pods of guests`,
+          },
+        ];
+      }
       if (denied !== undefined) {
         return [
           {

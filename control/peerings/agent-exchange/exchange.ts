@@ -19,6 +19,7 @@ import type { ControlDeps } from '../../model/deps.ts';
 import type { DesiredRecord, ObservedRecord, PeeringRecord, RevisionRecord } from '../../model/peering-records.ts';
 import type { InClusterRequests } from '../../model/peering-requests.ts';
 import { type Op, withPrefix } from '../../ports/store.ts';
+import { everyItem } from '../../store/every-item.ts';
 import { key, partition, prefix } from '../../store/keys.ts';
 import { untilWritten } from '../../store/until-written.ts';
 import { unreadable } from '../core/observed.ts';
@@ -216,23 +217,11 @@ export function createExchange(
     signal?: AbortSignal,
   ): Promise<DesiredSet[]> {
     const sets: DesiredSet[] = [];
-    let cursor: string | undefined;
-    do {
-      const page = await store.query<DesiredRecord>(
-        {
-          partition: partition.cluster(tenant, clusterId),
-          ...withPrefix(prefix.desired),
-          limit: 100,
-          ...(cursor === undefined ? {} : { cursor }),
-        },
-        signal,
-      );
-      for (const { value } of page.items) {
-        const { absentRevision: _, ...set } = value;
-        if (set.revision > after) sets.push({ ...set, objects: [...set.objects] });
-      }
-      cursor = page.cursor;
-    } while (cursor !== undefined);
+    const query = { partition: partition.cluster(tenant, clusterId), ...withPrefix(prefix.desired) };
+    for await (const { value } of everyItem<DesiredRecord>(store, query, signal)) {
+      const { absentRevision: _, ...set } = value;
+      if (set.revision > after) sets.push({ ...set, objects: [...set.objects] });
+    }
     return sets.sort((a, b) => a.revision - b.revision);
   }
 }

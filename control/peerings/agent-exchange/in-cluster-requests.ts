@@ -18,6 +18,7 @@ import type {
 import type { Answer, InClusterRequests, Requests } from '../../model/peering-requests.ts';
 import type { ClusterRef } from '../../ports/agent-channel.ts';
 import { type Item, type Op, withPrefix } from '../../ports/store.ts';
+import { everyItem } from '../../store/every-item.ts';
 import { key, partition } from '../../store/keys.ts';
 import { untilWritten } from '../../store/until-written.ts';
 import { hasEnded, isEnding } from '../core/ended.ts';
@@ -199,16 +200,11 @@ export function createInClusterRequests(deps: InClusterRequestsDeps, requests: R
   /** Clusters with unmet requests for this cluster, and itself if it has unmet requests. */
   async function askingClusters({ tenant, clusterId }: ClusterRef, signal?: AbortSignal): Promise<string[]> {
     const found: string[] = [];
-    let cursor: string | undefined;
-    do {
-      const query = { partition: partition.looks(tenant), ...withPrefix(reviewOf('')), limit: 100 };
-      const page = await store.query<LookRecord>({ ...query, ...(cursor === undefined ? {} : { cursor }) }, signal);
-      for (const { sk, value } of page.items) {
-        const asking = sk.slice(reviewOf('').length);
-        if (asking === clusterId || (value.awaits?.includes(clusterId) ?? true)) found.push(asking);
-      }
-      cursor = page.cursor;
-    } while (cursor !== undefined);
+    const query = { partition: partition.looks(tenant), ...withPrefix(reviewOf('')) };
+    for await (const { sk, value } of everyItem<LookRecord>(store, query, signal)) {
+      const asking = sk.slice(reviewOf('').length);
+      if (asking === clusterId || (value.awaits?.includes(clusterId) ?? true)) found.push(asking);
+    }
     return found;
   }
 

@@ -8,6 +8,7 @@ import type { Coordinator } from '../../model/coordinator.ts';
 import type { ControlDeps } from '../../model/deps.ts';
 import type { PairRecord, PeeringRecord } from '../../model/peering-records.ts';
 import { withPrefix } from '../../ports/store.ts';
+import { everyItem } from '../../store/every-item.ts';
 import { key, partition, prefix } from '../../store/keys.ts';
 import { untilWritten } from '../../store/until-written.ts';
 import { hasEnded } from '../core/ended.ts';
@@ -66,20 +67,8 @@ export function createCoordinator(deps: CoordinatorDeps): Coordinator {
     look,
 
     async lookAtCluster({ tenant, clusterId }, signal) {
-      let cursor: string | undefined;
-      do {
-        const page = await store.query<PairRecord>(
-          {
-            partition: partition.cluster(tenant, clusterId),
-            ...withPrefix(prefix.peeringsOfCluster),
-            limit: 100,
-            ...(cursor === undefined ? {} : { cursor }),
-          },
-          signal,
-        );
-        for (const { value } of page.items) await look(tenant, value.id, signal);
-        cursor = page.cursor;
-      } while (cursor !== undefined);
+      const query = { partition: partition.cluster(tenant, clusterId), ...withPrefix(prefix.peeringsOfCluster) };
+      for await (const { value } of everyItem<PairRecord>(store, query, signal)) await look(tenant, value.id, signal);
     },
 
     async isLive(tenant, id, signal) {

@@ -3,6 +3,7 @@
  * which holds what docs/cross-tenant.md lists and nothing else. The copies are written by the transaction that changes the shared item.
  */
 import { sameJson } from '#shared/domain/json-equality.ts';
+import { noNodeReadyReason } from '#shared/domain/liqo-keys.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
 import type { PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import { endingLabelOps } from '../../labels/label-index.ts';
@@ -48,6 +49,7 @@ const tellable = new Set([
   'WaitingForKubeconfig',
   'WaitingForNetwork',
   'WaitingForGrant',
+  noNodeReadyReason,
   'Linked',
   'NotCapable',
   'WaitingForRanges',
@@ -67,7 +69,7 @@ const tellable = new Set([
 
 /** Whose report a condition's words come from. The provider's answer to a ResourceSlice is reported by the consumer, in whose cluster it stands. */
 const authorOf = ({ reason, side }: PeeringCondition): PeeringCondition['side'] =>
-  reason === 'Denied' ? 'consumer' : side;
+  reason === 'Denied' || reason === noNodeReadyReason ? 'consumer' : side;
 
 /** A condition in words of the other side, as this side may read it: what kind of thing is missing since when, in fixed words. */
 function tell(condition: PeeringCondition, side: PeeringRole, spec: PeeringSpec): PeeringCondition {

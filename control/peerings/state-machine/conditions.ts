@@ -1,4 +1,5 @@
 /** The conditions of a peering that lives: what is missing, on which side, and what to do about it. */
+import { noNodeReadyReason } from '#shared/domain/liqo-keys.ts';
 import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import type { ObservedSet } from '#shared/schema/protocol/agent-protocol.ts';
 import type { ConditionType } from '../../model/peering.ts';
@@ -184,6 +185,16 @@ export function grantedCondition(spec: PeeringSpec, report: ConsumerReport): Con
   }
   const { accepted, message, reason } = report.grant;
   if (accepted) return holds('ResourcesGranted', 'provider', `${provider} granted the resources`);
+  // The provider answers again by itself, so nothing has to be asked for in another way.
+  if (reason === noNodeReadyReason) {
+    return lacks(
+      'ResourcesGranted',
+      'provider',
+      noNodeReadyReason,
+      `${provider} grants nothing now: ${message || reason}`,
+      `if this lasts, look at the nodes of ${provider}: one must be Ready and take pods of guests`,
+    );
+  }
   return lacks(
     'ResourcesGranted',
     'provider',

@@ -45,11 +45,11 @@ const tenant = object('Tenant', 'rome', {
   tenantNamespace: 'liqo-tenant-rome',
 });
 const identity = object('Identity', 'controlplane-milan', { kubeconfigReady: true });
-const slice = (status: 'Accepted' | 'Denied', message = '') =>
+const slice = (status: 'Accepted' | 'Denied', message = '', reason = 'R') =>
   object('ResourceSlice', 'milan', {
     conditions: [
       { type: 'Authentication', status: 'Accepted' },
-      { type: 'Resources', status, reason: 'R', message },
+      { type: 'Resources', status, reason, message },
     ],
     resources: { cpu: '2' },
   });
@@ -144,6 +144,21 @@ describe('a living peering', () => {
       given: { consumer: consumer(secret, identity, slice('Denied', 'too much')) },
       phase: 'Failed',
       unmet: 'ResourcesGranted/Denied/provider',
+    },
+    {
+      when: 'no node of the provider is Ready',
+      given: { consumer: consumer(secret, identity, slice('Denied', 'no Ready node', 'NoNodeReady')) },
+      phase: 'Negotiating',
+      unmet: 'ResourcesGranted/NoNodeReady/provider',
+    },
+    {
+      when: 'it worked and no node of the provider is Ready any more',
+      given: {
+        state: wasReady,
+        consumer: consumer(secret, identity, slice('Denied', 'no Ready node', 'NoNodeReady'), node(true)),
+      },
+      phase: 'Degraded',
+      unmet: 'ResourcesGranted/NoNodeReady/provider',
     },
     {
       when: 'a cluster refuses',
@@ -276,6 +291,15 @@ describe('a living peering', () => {
     const unmet = state.conditions.filter((c) => c.reason === 'Denied' || c.reason === 'NotHeard');
     expect(unmet).toHaveLength(2);
     for (const condition of unmet) expect(condition.action).not.toBe('');
+  });
+
+  test('says of a provider without a Ready node to look at its nodes, and not to ask for less', () => {
+    const denied = slice('Denied', 'this cluster has no Ready node for pods of guests now', 'NoNodeReady');
+    const { state } = reconcilePeering(input({ consumer: consumer(secret, identity, denied) }));
+    expect(state.conditions.find(({ type }) => type === 'ResourcesGranted')).toMatchObject({
+      message: 'milan grants nothing now: this cluster has no Ready node for pods of guests now',
+      action: 'if this lasts, look at the nodes of milan: one must be Ready and take pods of guests',
+    });
   });
 
   test('dates a condition by its status, not by its words', () => {

@@ -250,7 +250,8 @@ interface PhaseInput {
 function livingPhase({ agreed, blocked, bothOnline, report, network, input, before }: PhaseInput): Phase {
   if (!agreed) return 'Proposed';
   const works = report.node?.ready === true && (!network || isLinked(network.link));
-  if (works && bothOnline && !blocked) return 'Ready';
+  const withheld = report.grant?.accepted === false;
+  if (works && bothOnline && !blocked && !withheld) return 'Ready';
   if (works || before.phaseSince.Ready !== undefined) return 'Degraded';
   if (blocked) return 'Failed';
   if (report.kubeconfigReady) return 'Negotiating';

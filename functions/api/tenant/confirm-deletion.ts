@@ -17,7 +17,7 @@ export const handler = http(
       200: { description: 'It is deleted; every key is void.', body: DeletionProgress },
       202: { description: 'Peerings are ending; then it is deleted.', body: DeletionProgress },
     },
-    answerHolds: 'secret',
+    whileDeleting: true,
   },
   async ({ control, caller, body, signal }) => {
     const { state, peerings } = await control.tenants.deletion.confirm(caller, body, signal);
