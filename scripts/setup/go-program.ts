@@ -26,6 +26,8 @@ export interface GoProgram {
     | { readonly folder: string; readonly package?: string; readonly requires?: string }
     | { readonly module: string };
   readonly flags: readonly string[];
+  /** True: with what is written in C, by this machine's compiler. Go alone unless told. */
+  readonly cgo?: boolean;
   /** This machine's unless told. */
   readonly architecture?: 'amd64' | 'arm64';
   /** In words. */
@@ -41,13 +43,22 @@ const exists = (file: string): Promise<boolean> =>
     () => false,
   );
 
-async function sourceKey({ source, flags, architecture }: GoProgram, go: GoToolchain): Promise<string> {
+async function sourceKey({ source, flags, cgo, architecture }: GoProgram, go: GoToolchain): Promise<string> {
   const named = 'folder' in source ? { ...source, folder: path.basename(source.folder) } : source;
-  const inputs = [go.version, flags, named, ...(architecture === undefined ? [] : [architecture])];
+  const inputs = [
+    go.version,
+    flags,
+    named,
+    ...(architecture === undefined ? [] : [architecture]),
+    ...(cgo ? ['C'] : []),
+  ];
   const hash = createHash('sha256').update(JSON.stringify(inputs));
   if ('folder' in source) {
     const { folder, requires } = source;
-    const own = (await readdir(folder)).filter((name) => /\.go$|^go\.(mod|sum)$/.test(name)).sort();
+    // Packages in folders inside count, too; a go.mod there is another module's, or one of `requires`.
+    const own = (await readdir(folder, { recursive: true }))
+      .filter((name) => /\.go$|^go\.(mod|sum)$/.test(name))
+      .sort();
     const others = requires === undefined ? [] : ['go.mod', 'go.sum'].map((name) => path.join(requires, name));
     for (const file of [...own, ...others]) hash.update(`\0${file}\0`).update(await readFile(path.join(folder, file)));
   }
@@ -56,7 +67,7 @@ async function sourceKey({ source, flags, architecture }: GoProgram, go: GoToolc
 
 /** `compiled` is called with the number of packages that are. */
 async function compile(
-  { name, source, flags, architecture }: GoProgram,
+  { name, source, flags, cgo = false, architecture }: GoProgram,
   go: GoToolchain,
   into: string,
   compiled: (packages: number) => void,
@@ -64,7 +75,7 @@ async function compile(
   // With -v, each package is a line.
   const onStderr = (text: string): void => compiled(text.split('\n').length - 1);
   const env = {
-    CGO_ENABLED: '0',
+    CGO_ENABLED: cgo ? '1' : '0',
     GOTOOLCHAIN: 'local',
     GOFLAGS: '-buildvcs=false',
     ...(architecture === undefined ? { GOBIN: into } : await crossEnvironment(go, architecture, into)),

@@ -1,4 +1,6 @@
 /** What every cluster of the bed runs: its Nodes' records and cluster DNS. Pure: objects with the path they are applied to. */
+import { flannelAddons } from './cni/flannel.ts';
+import { vpcAddons } from './cni/vpc.ts';
 import { coreDnsImage } from './images.ts';
 import type { ClusterSpec } from './spec.ts';
 import { storageAddons } from './storage-addons.ts';
@@ -35,7 +37,7 @@ const nodes = ({ nodes: specs }: ClusterSpec): Applied[] =>
       apiVersion: 'v1',
       kind: 'Node',
       metadata: { name, labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux' } },
-      spec: { podCIDR: podCidr, podCIDRs: [podCidr] },
+      ...(podCidr === undefined ? {} : { spec: { podCIDR: podCidr, podCIDRs: [podCidr] } }),
     },
   }));
 
@@ -120,11 +122,17 @@ const dnsService = (clusterIP: string): object => ({
   },
 });
 
+function networkAddons(cluster: ClusterSpec): Applied[] {
+  if (cluster.cni === undefined) return [];
+  return cluster.cni === 'vpc' ? vpcAddons(cluster) : flannelAddons(cluster);
+}
+
 /** In the order in which they must be applied. */
 export function addonsOf(cluster: ClusterSpec): Applied[] {
   const system = '/api/v1/namespaces/kube-system';
   return [
     ...nodes(cluster),
+    ...networkAddons(cluster),
     ...readAccess(),
     {
       path: `${system}/configmaps/coredns`,

@@ -1,6 +1,6 @@
 /** Brings one cluster up: namespaces, network, certificates, daemons, add-ons; as much as possible at the same time. */
 import { closeSync, openSync } from 'node:fs';
-import { copyFile, mkdir, readFile, statfs, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, statfs, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -8,6 +8,7 @@ import { addonsOf } from './addons.ts';
 import { type Access, callApi, waitUntilReady } from './api-ready.ts';
 import { nodeGroup } from './cgroups.ts';
 import { type Component, clusterDir, componentsOf } from './cluster-state.ts';
+import { debianPlugins, pluginFolder } from './cni/folders.ts';
 import {
   apiServerArgs,
   apiServerUrl,
@@ -22,10 +23,17 @@ import {
 import type { BedImages } from './images.ts';
 import { connectCluster } from './internet.ts';
 import { execInNode, lastWords, type NodePlace, nodeDir, startDaemon, startNamespaces, waitForSocket } from './node.ts';
-import { containerdSocket, inNode, kubeletArgs, nodeFiles, proxyArgs } from './node-config.ts';
+import { containerdSocket, inNode, kubeletArgs, masqueradeFile, nodeFiles, proxyArgs } from './node-config.ts';
 import type { CertificateAuthority } from './pki.ts';
 import { endProcess, runningComponents } from './processes.ts';
-import { type ClusterSpec, type NodeSpec, type OtherKubernetes, usualGcPercent } from './spec.ts';
+import {
+  type ClusterSpec,
+  type NodeSpec,
+  nodeAddress,
+  type OtherCni,
+  type OtherKubernetes,
+  usualGcPercent,
+} from './spec.ts';
 import { loopboxArgs, storageDriver } from './storage-addons.ts';
 
 export interface BedContext {
@@ -38,6 +46,8 @@ export interface BedContext {
   /** Undefined: no cluster of the bed has storage. */
   readonly loopbox: string | undefined;
   readonly images: BedImages;
+  /** Of the CNIs that clusters of the bed ask for. */
+  readonly cniImages: ReadonlyMap<OtherCni, string>;
   readonly log: (line: string) => void;
 }
 
@@ -55,10 +65,12 @@ export const placeOf = (
 
 /** The control plane as the daemons see it (`inside`) or as the host's files lie. */
 function controlPlaneOf(spec: ClusterSpec, dir: string): ControlPlane {
+  const [first] = spec.nodes;
   return {
     name: spec.name,
     dir,
-    address: spec.nodes[0]?.ip ?? '',
+    address: first?.ip ?? '',
+    ...(first === undefined ? {} : { insideAddress: nodeAddress(first) }),
     port: 6443,
     etcdUrl: 'unix:///run/etcd.sock',
     serviceCidr: spec.serviceCidr,
@@ -137,7 +149,7 @@ class Bringing {
     const [credentials] = await Promise.all([
       writeCredentials(controlPlaneOf(this.#spec, this.#dir)),
       ...this.#spec.nodes.map(async ({ name }) => {
-        this.#pids.set(name, await startNamespaces(this.place(name), this.#bed.nodebox, this.#bed.kubebox));
+        this.#pids.set(name, await startNamespaces(this.place(name), this.#bed, this.#spec.cni !== undefined));
       }),
     ]);
     await Promise.all([
@@ -152,7 +164,7 @@ class Bringing {
     const pair = await ca.issue({
       commonName: `system:node:${node.name}`,
       organization: 'system:nodes',
-      ips: [node.ip],
+      ips: [...new Set([node.ip, nodeAddress(node)])],
       dnsNames: [node.name],
     });
     const snapshotter = (await statfs(dir)).type === overlayMagic ? 'native' : 'overlayfs';
@@ -163,6 +175,7 @@ class Bringing {
       'kubelet.key': pair.key,
     };
     await mkdir(path.join(dir, 'cni'), { recursive: true });
+    if (this.#spec.cni !== undefined) await linkPlugins(path.join(dir, pluginFolder));
     await Promise.all(
       Object.entries(files).map(([name, text]) => writeFile(path.join(dir, name), text, { mode: 0o600 })),
     );
@@ -190,16 +203,15 @@ class Bringing {
   async startRuntime(node: NodeSpec): Promise<void> {
     await this.start(node, 'containerd');
     await this.waitForRuntime(node);
-    const first = node.name === this.#spec.nodes[0]?.name;
+    const { cni, nodes } = this.#spec;
     const { everywhere, coreDns } = this.#bed.images;
-    const masquerade = execInNode(this.place(node.name), this.pid(node.name), 'nft', [
-      '-f',
-      `${inNode.node}/masquerade.nft`,
+    const ofCni = cni && this.#bed.cniImages.get(cni);
+    const tars = [...everywhere, ...(node.name === nodes[0]?.name ? [coreDns] : []), ...(ofCni ? [ofCni] : [])];
+    const [place, pid] = [this.place(node.name), this.pid(node.name)];
+    await Promise.all([
+      ...(cni === undefined ? [execInNode(place, pid, 'nft', ['-f', `${inNode.node}/${masqueradeFile}`])] : []),
+      ...tars.map((tar) => importInto(place, pid, tar)),
     ]);
-    const imports = [...everywhere, ...(first ? [coreDns] : [])].map((tar) =>
-      importInto(this.place(node.name), this.pid(node.name), tar),
-    );
-    await Promise.all([masquerade, ...imports]);
   }
 
   async waitForRuntime(node: NodeSpec): Promise<void> {
@@ -289,6 +301,13 @@ class Bringing {
     }
     return undefined;
   }
+}
+
+/** The CNI of a cluster puts its own plugin beside Debian's, in a folder of the node. */
+async function linkPlugins(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const names = await readdir(debianPlugins);
+  await Promise.all(names.map((name) => symlink(path.join(debianPlugins, name), path.join(folder, name))));
 }
 
 /** Streams the file, so that it may lie where the node does not see it. */

@@ -10,6 +10,7 @@ const testbedFolder = path.join(repositoryRoot, 'test', 'testbed');
 const coreDnsModule = 'github.com/coredns/coredns@v1.12.4';
 const metricsServerModule = 'sigs.k8s.io/metrics-server/cmd/metrics-server@v0.9.0';
 const helmModule = 'helm.sh/helm/v3/cmd/helm@v3.19.0';
+const flannelPluginModule = 'github.com/containernetworking/plugins/plugins/meta/flannel@v0.9.1';
 const kwokModule = 'sigs.k8s.io/kwok/cmd/kwok@v0.7.0';
 
 /** The version of `module` that a go.mod requires. */
@@ -208,6 +209,46 @@ const buildNodebox = (options: BuildOptions = {}): Promise<string> =>
 /** CSI driver and provisioner of clusters that have storage. */
 export const buildLoopbox = (options: BuildOptions = {}): Promise<string> =>
   buildOurs('loopbox', stripped, { about: 'storage of nodes', expectedSeconds: 130 }, options);
+
+/** Clusters with Flannel. Its plugin is the one of containernetworking/plugins before it got a repository of its own. */
+export async function buildFlanneld(options: BuildOptions = {}): Promise<string> {
+  const goMod = await readGoMod('flannelbox');
+  return await buildGoProgram(
+    {
+      name: 'flanneld',
+      source: { folder: path.join(testbedFolder, 'flannelbox'), package: 'github.com/flannel-io/flannel' },
+      flags: stripped,
+      cgo: true,
+      minimumGo: goDirective(goMod),
+      about: 'pods of Flannel',
+      expectedSeconds: 130,
+    },
+    options,
+  );
+}
+
+export const buildFlannelPlugin = (options: BuildOptions = {}): Promise<string> =>
+  buildTheirs('flannel', flannelPluginModule, { about: 'network of a pod of Flannel', expectedSeconds: 10 }, options);
+
+/** Clusters with the Amazon VPC CNI. */
+export const buildVpcbox = (options: BuildOptions = {}): Promise<string> =>
+  buildOurs('vpcbox', stripped, { about: 'addresses of pods in a VPC', expectedSeconds: 60 }, options);
+
+export async function buildVpcPlugin(options: BuildOptions = {}): Promise<string> {
+  const plugin = 'github.com/aws/amazon-vpc-cni-k8s/cmd/routed-eni-cni-plugin';
+  return await buildGoProgram(
+    {
+      name: 'aws-cni',
+      source: { folder: path.join(testbedFolder, 'vpcbox'), package: plugin },
+      flags: stripped,
+      minimumGo: goDirective(await readGoMod('vpcbox')),
+      about: 'network of a pod in a VPC',
+      // Its module draws in all of EC2's client.
+      expectedSeconds: 180,
+    },
+    options,
+  );
+}
 
 /** Not part of a bed; the suite of the Container Storage Interface for drivers. */
 export async function buildCsiSanity(options: BuildOptions = {}): Promise<string> {

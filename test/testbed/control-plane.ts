@@ -10,6 +10,8 @@ export interface ControlPlane {
   /** Holds `pki/`, `etcd/` and the kubeconfigs. */
   readonly dir: string;
   readonly address: string;
+  /** By which its own cluster reaches it; `address` unless told. */
+  readonly insideAddress?: string;
   readonly port: number;
   readonly etcdUrl: string;
   readonly serviceCidr: string;
@@ -65,7 +67,7 @@ export async function writeCredentials(plane: ControlPlane): Promise<Credentials
   const kubeconfig = kubeconfigOf(plane.name, url, ca.cert, admin);
   const serving: Subject = {
     commonName: 'kube-apiserver',
-    ips: [...new Set([plane.address, '127.0.0.1', plane.serviceIp])],
+    ips: [...new Set([plane.address, plane.insideAddress ?? plane.address, '127.0.0.1', plane.serviceIp])],
     dnsNames: [
       'localhost',
       'kubernetes',
@@ -127,7 +129,7 @@ export function apiServerArgs(plane: ControlPlane, extra: readonly string[] = []
     'kube-apiserver',
     `--etcd-servers=${plane.etcdUrl}`,
     `--secure-port=${plane.port}`,
-    `--advertise-address=${plane.address}`,
+    `--advertise-address=${plane.insideAddress ?? plane.address}`,
     `--service-cluster-ip-range=${plane.serviceCidr}`,
     `--client-ca-file=${file('ca.crt')}`,
     `--tls-cert-file=${file('apiserver.crt')}`,

@@ -2,15 +2,14 @@
 import { existsSync } from 'node:fs';
 import { runCommand } from '#scripts/setup/run-command.ts';
 import { macOf } from '../harness/mac.ts';
+import { connectVpc, removeVpcRouter, vpcNodeSetUp, vpcRouters } from './cni/vpc-network.ts';
+import { ipBatch } from './ip-batch.ts';
 import { type ClusterSpec, internetAddress, type NodeSpec, slotRange } from './spec.ts';
 
 /** Also the name of the host's interface into it. */
 export const internetName = (slot: number): string => `isthmus${slot}`;
 /** Where nodes and pods reach programs of the host, such as a broker. */
 export const hostAddress = (slot: number): string => internetAddress(slot, 0, 2);
-
-const ipBatch = (args: readonly string[], lines: readonly string[]): Promise<string> =>
-  runCommand('ip', [...args, '-batch', '-'], { input: `${lines.join('\n')}\n` });
 
 const namespaceExists = (slot: number): boolean => existsSync(`/run/netns/${internetName(slot)}`);
 const hostLegExists = (slot: number): boolean => existsSync(`/sys/class/net/${internetName(slot)}`);
@@ -59,48 +58,69 @@ export async function connectCluster(
   cluster: ClusterSpec,
   pids: ReadonlyMap<string, number>,
 ): Promise<void> {
-  const outside = ['-n', internetName(slot)];
+  if (cluster.cni === 'vpc') await connectVpc(internetName(slot), cluster, pids);
+  else await connectByBridge(slot, cluster, pids);
+  await Promise.all(cluster.nodes.map((node) => configureNode(cluster, node, pids.get(node.name) ?? 0)));
+}
+
+async function connectByBridge(slot: number, cluster: ClusterSpec, pids: ReadonlyMap<string, number>): Promise<void> {
   const interfaces = cluster.nodes.flatMap((node) => [
     `link add ${node.link} type veth peer name eth0 address ${macOf(`${slot}-${cluster.name}-${node.name} eth0`)} netns ${pids.get(node.name)}`,
     `link set ${node.link} master ${cluster.bridge} up`,
   ]);
-  await ipBatch(outside, [
-    `link add ${cluster.bridge} address ${macOf(`${slot}-${cluster.name} bridge`)} type bridge`,
-    `addr add ${cluster.gateway}/24 dev ${cluster.bridge}`,
-    `link set ${cluster.bridge} up`,
-    ...interfaces,
-  ]);
-  await Promise.all(cluster.nodes.map((node) => configureNode(cluster, node, pids.get(node.name) ?? 0)));
+  await ipBatch(
+    ['-n', internetName(slot)],
+    [
+      `link add ${cluster.bridge} address ${macOf(`${slot}-${cluster.name} bridge`)} type bridge`,
+      `addr add ${cluster.gateway}/24 dev ${cluster.bridge}`,
+      `link set ${cluster.bridge} up`,
+      ...interfaces,
+    ],
+  );
+}
+
+/** Commands and settings of a node's own network. Ways to the pods of other nodes are the bed's only where the CNI makes none. */
+function setUpOf(cluster: ClusterSpec, node: NodeSpec): { lines: readonly string[]; settings: readonly string[] } {
+  if (node.vpc !== undefined) return vpcNodeSetUp(cluster, node.vpc);
+  const others = cluster.cni === undefined ? cluster.nodes.filter(({ name }) => name !== node.name) : [];
+  return {
+    lines: [
+      `addr add ${node.ip}/24 dev eth0`,
+      'link set eth0 up',
+      `route add default via ${cluster.gateway}`,
+      ...others.flatMap(({ podCidr, ip }) => (podCidr === undefined ? [] : [`route add ${podCidr} via ${ip}`])),
+    ],
+    settings: [],
+  };
 }
 
 async function configureNode(cluster: ClusterSpec, node: NodeSpec, pid: number): Promise<void> {
-  const others = cluster.nodes.filter(({ name }) => name !== node.name);
-  const lines = [
-    'link set lo up',
-    `addr add ${node.ip}/24 dev eth0`,
-    'link set eth0 up',
-    `route add default via ${cluster.gateway}`,
-    ...others.map((other) => `route add ${other.podCidr} via ${other.ip}`),
-  ];
+  const { lines, settings } = setUpOf(cluster, node);
   const enter = ['--target', String(pid), '--net', '--mount'];
-  await runCommand('nsenter', [...enter, 'ip', '-batch', '-'], { input: `${lines.join('\n')}\n` });
+  await runCommand('nsenter', [...enter, 'ip', '-batch', '-'], {
+    input: `link set lo up\n${lines.join('\n')}\n`,
+  });
   // Without bridge-nf, a pod that reaches a pod of the same node through a Service gets the answer from the wrong address.
-  const switches = ['ipv4/ip_forward', 'bridge/bridge-nf-call-iptables'].map(
-    (name) => `echo 1 > /proc/sys/net/${name}`,
-  );
+  const switches = ['net/ipv4/ip_forward=1', 'net/bridge/bridge-nf-call-iptables=1', ...settings]
+    .map((setting) => setting.split('='))
+    .map(([file, value]) => `echo ${value} > /proc/sys/${file}`);
   await runCommand('nsenter', [...enter, 'sh', '-ec', switches.join('\n')]);
 }
 
-/** The names of all interfaces that clusters have in the internet. */
+/** The names of all interfaces that clusters have in the internet, with those behind which a router still stands. */
 export async function clusterLinks(slot: number): Promise<string[]> {
-  if (!namespaceExists(slot)) return [];
+  const routed = vpcRouters(internetName(slot));
+  if (!namespaceExists(slot)) return routed;
   const links = JSON.parse((await runCommand('ip', ['-n', internetName(slot), '-json', 'link'])) || '[]') as {
     ifname: string;
   }[];
-  return links.map(({ ifname }) => ifname).filter((name) => /^c\d+(n\d+)?$/.test(name));
+  const named = links.map(({ ifname }) => ifname).filter((name) => /^c\d+(n\d+)?$/.test(name));
+  return [...new Set([...named, ...routed])];
 }
 
 export async function removeLinks(slot: number, names: readonly string[]): Promise<void> {
+  for (const name of names) await removeVpcRouter(internetName(slot), name);
+  if (!namespaceExists(slot)) return;
   const present = new Set(await clusterLinks(slot));
   // The end of a node's namespace removes its wire too, at a moment of the kernel's choice.
   const lines = names.filter((name) => present.has(name)).map((name) => `link del ${name}`);

@@ -7,7 +7,15 @@ import { usualKubernetes } from './build.ts';
 import { execInteractively } from './node.ts';
 import { runningComponents } from './processes.ts';
 import { slotOf } from './slots.ts';
-import { type ClusterRequest, isOtherKubernetes, type OtherKubernetes, otherKubernetes } from './spec.ts';
+import {
+  type ClusterRequest,
+  isOtherCni,
+  isOtherKubernetes,
+  type OtherCni,
+  type OtherKubernetes,
+  otherCnis,
+  otherKubernetes,
+} from './spec.ts';
 import { type BedOptions, down, status, up } from './testbed.ts';
 
 const usual = await usualKubernetes();
@@ -32,22 +40,22 @@ function perCluster(text: string, before: Readonly<Record<string, string>> = {})
   return { ...before, ...(Object.fromEntries(pairs) as Record<string, string>) };
 }
 
-/** `1.30` for all clusters, `rome=1.30` for one. The usual version is accepted, too, and asks for nothing. */
-function versions(
-  text: string,
-  before: Readonly<Record<string, OtherKubernetes | undefined>> = {},
-): Record<string, OtherKubernetes | undefined> {
-  const read = list(text).map((one) => (one.includes('=') ? one.split('=') : ['', one]) as [string, string]);
-  const bad = read.find(([, version]) => version !== usual && !isOtherKubernetes(version));
-  if (bad)
-    throw new InvalidArgumentError(
-      `${bad[1]} is not built here: accepted are ${[...otherKubernetes, usual].sort().join(', ')}, for all clusters or as CLUSTER=VERSION`,
-    );
-  return {
-    ...before,
-    ...Object.fromEntries(read.map(([name, version]) => [name, isOtherKubernetes(version) ? version : undefined])),
+/** By cluster; under the empty name that of all others. */
+type Kinds<K> = Readonly<Record<string, K | undefined>>;
+
+/** Reads `KIND` for all clusters, `rome=KIND` for one. The usual one is accepted, too, and asks for nothing. */
+const kindReader =
+  <K extends string>(usualOne: string, others: readonly K[], isOther: (text: string) => text is K) =>
+  (text: string, before: Kinds<K> = {}): Kinds<K> => {
+    const read = list(text).map((one) => (one.includes('=') ? one.split('=') : ['', one]) as [string, string]);
+    const bad = read.find(([, kind]) => kind !== usualOne && !isOther(kind));
+    if (bad)
+      throw new InvalidArgumentError(
+        `${bad[1]} is not known here: accepted are ${[...others, usualOne].sort().join(', ')}, for all clusters or as CLUSTER=KIND`,
+      );
+    return { ...before, ...Object.fromEntries(read.map(([name, kind]) => [name, isOther(kind) ? kind : undefined])) };
   };
-}
+const kindOf = <K>(kinds: Kinds<K>, cluster: string): K | undefined => (cluster in kinds ? kinds[cluster] : kinds['']);
 
 interface UpFlags {
   readonly clusters: string[];
@@ -55,22 +63,22 @@ interface UpFlags {
   readonly storage?: true;
   readonly podCidr?: Readonly<Record<string, string>>;
   readonly serviceCidr?: Readonly<Record<string, string>>;
-  /** By cluster; under the empty name that of all others. */
-  readonly kubernetes?: Readonly<Record<string, OtherKubernetes | undefined>>;
+  readonly kubernetes?: Kinds<OtherKubernetes>;
+  readonly cni?: Kinds<OtherCni>;
 }
 
 function requests(flags: UpFlags): ClusterRequest[] {
-  const { podCidr: pods = {}, serviceCidr: services = {}, kubernetes: kinds = {} } = flags;
-  const named = [pods, services, kinds].flatMap((one) => Object.keys(one)).filter((name) => name !== '');
+  const { podCidr: pods = {}, serviceCidr: services = {}, kubernetes: versions = {}, cni: cnis = {} } = flags;
+  const named = [pods, services, versions, cnis].flatMap((one) => Object.keys(one)).filter((name) => name !== '');
   const stray = named.find((name) => !flags.clusters.includes(name));
   if (stray !== undefined)
     throw new AppError(
       'invalid_input',
-      `a range or version is given for ${stray}, which is not in --clusters ${flags.clusters.join(',')}`,
+      `a range, version or CNI is given for ${stray}, which is not in --clusters ${flags.clusters.join(',')}`,
     );
   return flags.clusters.map((name) => {
     const [podCidr, serviceCidr] = [pods[name], services[name]];
-    const kubernetes = name in kinds ? kinds[name] : kinds[''];
+    const [kubernetes, cni] = [kindOf(versions, name), kindOf(cnis, name)];
     return {
       name,
       nodes: flags.nodes,
@@ -78,6 +86,7 @@ function requests(flags: UpFlags): ClusterRequest[] {
       ...(serviceCidr ? { serviceCidr } : {}),
       ...(flags.storage ? { storage: true } : {}),
       ...(kubernetes ? { kubernetes } : {}),
+      ...(cni ? { cni } : {}),
     };
   });
 }
@@ -92,7 +101,7 @@ async function printStatus(): Promise<void> {
         : '';
     console.log(`${spec.name}  ${health.state}${health.state === 'broken' ? `: ${health.why}` : missing}`);
     console.log(
-      `  pods ${spec.podCidr}  services ${spec.serviceCidr}  nodes ${spec.nodes.map(({ name, ip }) => `${name} (${ip})`).join(', ')}`,
+      `  pods ${spec.podCidr}${spec.cni === undefined ? '' : ` by ${spec.cni}`}  services ${spec.serviceCidr}  nodes ${spec.nodes.map(({ name, ip }) => `${name} (${ip})`).join(', ')}`,
     );
     console.log(`  ${bed.dir}/kubectl --kubeconfig ${bed.cluster(spec.name).kubeconfigPath} get nodes`);
   }
@@ -125,7 +134,16 @@ program
   .option('--storage', 'with volumes: StorageClasses loop (the default) and loop-now')
   .option('--pod-cidr <cluster=range>', 'pod range of a cluster, repeatable', perCluster)
   .option('--service-cidr <cluster=range>', 'service range of a cluster, repeatable', perCluster)
-  .option('--kubernetes <version>', `of all clusters, or CLUSTER=VERSION, repeatable (default: ${usual})`, versions)
+  .option(
+    '--kubernetes <version>',
+    `of all clusters, or CLUSTER=VERSION, repeatable (default: ${usual})`,
+    kindReader(usual, otherKubernetes, isOtherKubernetes),
+  )
+  .option(
+    '--cni <name>',
+    `${otherCnis.join(', ')} or bridge: of all clusters, or CLUSTER=NAME, repeatable (default: bridge)`,
+    kindReader('bridge', otherCnis, isOtherCni),
+  )
   .action(async (flags: UpFlags) => {
     await up({ ...where(), clusters: requests(flags), log: (line) => console.log(line) });
     await printStatus();

@@ -1,5 +1,7 @@
 /** Configuration files of one node: container runtime, pod network, kubelet, kube-proxy. Pure; JSON where a program reads YAML. */
-import { type ClusterSpec, isBefore, type NodeSpec } from './spec.ts';
+import { debianPlugins, pluginFolder, usualConfigurations } from './cni/folders.ts';
+import { vpcPlan } from './cni/vpc-plan.ts';
+import { type ClusterSpec, isBefore, type NodeSpec, nodeAddress } from './spec.ts';
 
 /** Where a node finds its folders; see nodebox. */
 export const inNode = { cluster: '/run/isthmus/cluster', node: '/run/isthmus/node', bin: '/run/isthmus/bin' } as const;
@@ -9,7 +11,13 @@ export const pauseImage = 'isthmus.test/pause:1';
 /** `native` copies instead of stacking: for state folders that are on an overlay file system themselves. */
 export type Snapshotter = 'overlayfs' | 'native';
 
-const containerdConfig = (snapshotter: Snapshotter): string => `version = 2
+/** Where the container runtime looks for plugins and for their configuration. */
+const cniFolders = ({ cni }: ClusterSpec): { readonly bin: string; readonly configurations: string } =>
+  cni === undefined
+    ? { bin: debianPlugins, configurations: `${inNode.node}/cni` }
+    : { bin: `${inNode.node}/${pluginFolder}`, configurations: usualConfigurations };
+
+const containerdConfig = (cluster: ClusterSpec, snapshotter: Snapshotter): string => `version = 2
 root = "/var/lib/containerd"
 state = "/run/containerd"
 disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs", "io.containerd.internal.v1.opt", "io.containerd.tracing.processor.v1.otlp", "io.containerd.internal.v1.tracing"]
@@ -28,8 +36,8 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
       runtime_type = "io.containerd.runc.v2"
   [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "/usr/lib/cni"
-    conf_dir = "${inNode.node}/cni"
+    bin_dir = "${cniFolders(cluster).bin}"
+    conf_dir = "${cniFolders(cluster).configurations}"
 `;
 
 const podNetwork = (node: NodeSpec): object => ({
@@ -97,19 +105,25 @@ const proxyConfig = (cluster: ClusterSpec, node: NodeSpec): object => ({
   ...(isBefore(cluster, 31) ? { featureGates: { NFTablesProxyMode: true } } : {}),
   clientConnection: { kubeconfig: `${inNode.cluster}/proxy.conf` },
   hostnameOverride: node.name,
-  clusterCIDR: cluster.podCidr,
+  // As on EKS: what comes from a pod is known there by nothing.
+  clusterCIDR: cluster.cni === 'vpc' ? '' : cluster.podCidr,
   // Both belong to the whole machine and are not ours to change.
   conntrack: { maxPerCore: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
 });
 
 /** Pods reach the outside with their node's address; inside the cluster with their own. */
-const masquerade = (cluster: ClusterSpec): string => `table ip testbed {
+const bedMasquerade = (cluster: ClusterSpec): string => `table ip testbed {
   chain postrouting {
     type nat hook postrouting priority srcnat; policy accept;
     ip saddr ${cluster.podCidr} ip daddr != ${cluster.podCidr} oifname "eth0" masquerade
   }
 }
 `;
+
+/** Of a node whose pods leave the cluster by a rule of the bed. */
+export const masqueradeFile = 'masquerade.nft';
+/** What the metadata service of EC2 would say, for vpcbox. */
+export const instanceFile = 'instance.json';
 
 /** Contents by path below the node's folder. */
 export function nodeFiles(
@@ -119,12 +133,22 @@ export function nodeFiles(
 ): Readonly<Record<string, string>> {
   const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
   return {
-    'containerd.toml': containerdConfig(options.snapshotter),
-    'cni/10-testbed.conflist': json(podNetwork(node)),
+    'containerd.toml': containerdConfig(cluster, options.snapshotter),
     'kubelet.yaml': json(kubeletConfig(cluster, options.cgroupRoot)),
     'proxy.yaml': json(proxyConfig(cluster, node)),
-    'masquerade.nft': masquerade(cluster),
     'resolv.conf': '# the internet of the test bed has no name server\n',
+    ...(cluster.cni === undefined
+      ? { 'cni/10-testbed.conflist': json(podNetwork(node)), [masqueradeFile]: bedMasquerade(cluster) }
+      : {}),
+    ...(node.vpc === undefined
+      ? {}
+      : {
+          [instanceFile]: json({
+            vpc: cluster.podCidr,
+            subnet: vpcPlan(cluster.podCidr).subnet,
+            interfaces: node.vpc.interfaces,
+          }),
+        }),
   };
 }
 
@@ -133,7 +157,9 @@ export const kubeletArgs = (node: NodeSpec): string[] => [
   `--config=${inNode.node}/kubelet.yaml`,
   `--kubeconfig=${inNode.node}/kubelet.conf`,
   `--hostname-override=${node.name}`,
-  `--node-ip=${node.ip}`,
+  `--node-ip=${nodeAddress(node)}`,
+  // Keeps the addresses that the bed gives the Node, as the cloud's own controller would.
+  ...(node.vpc === undefined ? [] : ['--cloud-provider=external']),
   '--v=1',
 ];
 

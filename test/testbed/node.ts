@@ -34,8 +34,12 @@ const environment = (place: NodePlace, component: string): Record<string, string
 
 const enter = (pid: number): string[] => ['--target', String(pid), '--mount', '--net', '--uts', '--ipc', '--pid'];
 
-/** Makes the namespaces; gives back the host's process id of the node's process 1. */
-export async function startNamespaces(place: NodePlace, nodebox: string, kubebox: string): Promise<number> {
+/** Makes the namespaces; gives back the host's process id of the node's process 1. `ownEtc`: with /etc/cni/net.d of the node's own. */
+export async function startNamespaces(
+  place: NodePlace,
+  { nodebox, kubebox }: { readonly nodebox: string; readonly kubebox: string },
+  ownEtc: boolean,
+): Promise<number> {
   const dir = nodeDir(place);
   mkdirSync(dir, { recursive: true });
   mkdirSync(path.join(place.clusterDir, 'logs'), { recursive: true });
@@ -48,6 +52,7 @@ export async function startNamespaces(place: NodePlace, nodebox: string, kubebox
     dir,
     '--bin',
     path.dirname(kubebox),
+    ...(ownEtc ? ['--own-etc'] : []),
   ];
   return Number(await runCommand(nodebox, ['start', ...flags], { env: environment(place, 'init') }));
 }

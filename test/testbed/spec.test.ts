@@ -1,6 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { differsFrom, internetAddress, parseRange, planCluster, slotCount, slotRange } from './spec.ts';
+import {
+  differsFrom,
+  internetAddress,
+  nodeAddress,
+  type OtherCni,
+  parseRange,
+  planCluster,
+  slotCount,
+  slotRange,
+} from './spec.ts';
 
 const toNumber = (ip: string): number => ip.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
 const contains = (range: string, ip: string): boolean => {
@@ -51,7 +60,7 @@ describe('the plan of a cluster', () => {
           const podCidr = `${[24, 16, 8, 0].map((shift) => Math.floor(first / 2 ** shift) % 256).join('.')}/${prefix}`;
           const { nodes } = planCluster(0, index, { name: 'a', nodes: 3, podCidr, serviceCidr: '172.20.0.0/16' });
           expect(new Set(nodes.map((node) => node.podCidr)).size).toBe(3);
-          for (const node of nodes) expect(contains(podCidr, node.podCidr.replace('/24', ''))).toBe(true);
+          for (const node of nodes) expect(contains(podCidr, node.podCidr?.replace('/24', '') ?? '')).toBe(true);
         },
       ),
     );
@@ -69,6 +78,10 @@ describe('the plan of a cluster', () => {
     { request: { name: 'rome', podCidr: '300.1.0.0/16' }, says: 'podCidr of rome' },
     { request: { name: 'rome', podCidr: '10.0.0.0/8' }, says: 'overlap' },
     { request: { name: 'rome', serviceCidr: '198.18.0.0/16' }, says: 'overlap' },
+    {
+      request: { name: 'rome', cni: 'calico' as OtherCni },
+      says: 'cni is "calico": flannel-host-gw, flannel-vxlan, vpc are accepted, and none for the bed\'s bridge',
+    },
   ])('refuses $request', ({ request, says }) => {
     expect(() => planCluster(0, 1, request)).toThrow(says);
   });
@@ -118,4 +131,32 @@ test('how long its kubelets wait at most before they start a container again bel
       `restartDelaySeconds is ${wrong}: a whole number from 1 to 300`,
     );
   }
+});
+
+test('which CNI it has belongs to what a cluster is', () => {
+  const existing = planCluster(0, 1, { name: 'rome', cni: 'flannel-vxlan' });
+  expect(differsFrom(existing, { name: 'rome' })).toBeUndefined();
+  expect(differsFrom(existing, { name: 'rome', cni: 'vpc' })).toMatch('cni flannel-vxlan, asked for vpc');
+  expect(differsFrom(planCluster(0, 1, { name: 'rome' }), { name: 'rome', cni: 'vpc' })).toMatch("of the bed's bridge");
+});
+
+test('nodes and pods of a VPC of any range share one subnet and no address; clusters of one range differ in the internet only', () => {
+  fc.assert(
+    fc.property(indexes, fc.integer({ min: 8, max: 22 }), fc.integer({ min: 0, max: 255 }), (index, prefix, octet) => {
+      const first = Math.floor((10 * 256 ** 3 + octet * 256 ** 2) / 2 ** (32 - prefix)) * 2 ** (32 - prefix);
+      const podCidr = `${[24, 16, 8, 0].map((shift) => Math.floor(first / 2 ** shift) % 256).join('.')}/${prefix}`;
+      const request = { name: 'a', nodes: 3, podCidr, serviceCidr: '172.20.0.0/16', cni: 'vpc' } as const;
+      const { nodes } = planCluster(0, index, request);
+      const interfaces = nodes.flatMap(({ vpc }) => vpc?.interfaces ?? []);
+      const addresses = interfaces.flatMap(({ address, secondary }) => [address, ...secondary]);
+      const subnet = podCidr.replace(/\/\d+$/, '/24');
+      expect(interfaces).toHaveLength(6);
+      expect(addresses.filter((address) => !contains(subnet, address))).toEqual([]);
+      expect(new Set(addresses).size).toBe(addresses.length);
+      expect(addresses.some((address) => /\.(0|1|255)$/.test(address))).toBe(false);
+      const other = planCluster(0, (index % 15) + 1, request).nodes;
+      expect(other.map(nodeAddress)).toEqual(nodes.map(nodeAddress));
+      expect(other.map(({ ip }) => ip)).not.toEqual(nodes.map(({ ip }) => ip));
+    }),
+  );
 });

@@ -1,11 +1,17 @@
 /** What a bed's clusters look like: names, addresses and ranges, computed and checked before anything is made. */
 import { AppError } from '#shared/errors/app-error.ts';
+import { type VpcNode, vpcNode } from './cni/vpc-plan.ts';
 
 /** Of which Kubernetes clusters may be besides the usual one; each has its modules in `kubebox/versions`. */
 export const otherKubernetes = ['1.30'] as const;
 export type OtherKubernetes = (typeof otherKubernetes)[number];
 export const isOtherKubernetes = (version: string): version is OtherKubernetes =>
   otherKubernetes.some((one) => one === version);
+
+/** What pods of clusters may have in place of the bed's own bridge. `vpc`: the Amazon VPC CNI, and around the nodes a VPC. */
+export const otherCnis = ['flannel-host-gw', 'flannel-vxlan', 'vpc'] as const;
+export type OtherCni = (typeof otherCnis)[number];
+export const isOtherCni = (name: string): name is OtherCni => otherCnis.some((one) => one === name);
 
 export interface ClusterRequest {
   readonly name: string;
@@ -24,16 +30,25 @@ export interface ClusterRequest {
   readonly restartDelaySeconds?: number;
   /** Absent: the usual one. */
   readonly kubernetes?: OtherKubernetes;
+  /** Absent: the bed's bridge. With `vpc`, `podCidr` is the range of the VPC, of which pods and nodes share the first /24. */
+  readonly cni?: OtherCni;
 }
 
 export interface NodeSpec {
   /** `<cluster>-<number>`. */
   readonly name: string;
+  /** In the internet. */
   readonly ip: string;
-  readonly podCidr: string;
-  /** Its interface in the internet namespace. */
+  /** Not of a node in a VPC. */
+  readonly podCidr?: string;
+  /** Its interface in the internet namespace; with what the interface is called in the node, that in its VPC's router. */
   readonly link: string;
+  /** Its addresses for itself and its pods, where it is in a VPC. */
+  readonly vpc?: VpcNode;
 }
+
+/** What the node calls itself. */
+export const nodeAddress = ({ ip, vpc }: NodeSpec): string => vpc?.ip ?? ip;
 
 export interface ClusterSpec {
   readonly name: string;
@@ -50,6 +65,7 @@ export interface ClusterSpec {
   readonly storage?: true;
   readonly restartDelaySeconds?: number;
   readonly kubernetes?: OtherKubernetes;
+  readonly cni?: OtherCni;
   readonly nodes: readonly NodeSpec[];
 }
 
@@ -142,6 +158,14 @@ export function planCluster(slot: number, index: number, request: ClusterRequest
       `restartDelaySeconds is ${restartDelaySeconds}: Kubernetes ${request.kubernetes} has no such setting`,
     );
   }
+  const { cni } = request;
+  if (cni !== undefined && !isOtherCni(cni)) {
+    throw new AppError(
+      'invalid_input',
+      `cni is ${JSON.stringify(cni)}: ${otherCnis.join(', ')} are accepted, and none for the bed's bridge`,
+      { detail: { field: 'cni', value: cni } },
+    );
+  }
   const podCidr = request.podCidr ?? `10.${index}.0.0/16`;
   const serviceCidr = request.serviceCidr ?? `10.${100 + index}.0.0/16`;
   const pods = checkedRange(`podCidr of ${name}`, podCidr, 8, 22);
@@ -168,10 +192,11 @@ export function planCluster(slot: number, index: number, request: ClusterRequest
     ...(request.storage ? { storage: true } : {}),
     ...(restartDelaySeconds === undefined ? {} : { restartDelaySeconds }),
     ...(request.kubernetes === undefined ? {} : { kubernetes: request.kubernetes }),
+    ...(cni === undefined ? {} : { cni }),
     nodes: Array.from({ length: nodes }, (_, i) => ({
       name: `${name}-${i + 1}`,
       ip: internetAddress(slot, index, 11 + i),
-      podCidr: `${toAddress(pods.first + i * 256)}/24`,
+      ...(cni === 'vpc' ? { vpc: vpcNode(podCidr, i) } : { podCidr: `${toAddress(pods.first + i * 256)}/24` }),
       link: `c${index}n${i + 1}`,
     })),
   };
@@ -189,6 +214,7 @@ export function differsFrom(existing: ClusterSpec, request: ClusterRequest): str
     ['apiServerFlags', (existing.apiServerFlags ?? []).join(' '), request.apiServerFlags?.join(' ')],
     ['storage', existing.storage ?? false, request.storage],
     ['kubernetes', existing.kubernetes ?? 'of the usual version', request.kubernetes],
+    ['cni', existing.cni ?? "of the bed's bridge", request.cni],
     ['restartDelaySeconds', existing.restartDelaySeconds ?? usualRestartDelaySeconds, request.restartDelaySeconds],
   ];
   const other = wanted.find(([, is, requested]) => requested !== undefined && requested !== is);

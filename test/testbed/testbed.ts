@@ -31,6 +31,7 @@ import {
   unrecordedRemains,
   writeRecord,
 } from './cluster-state.ts';
+import { buildCniImage } from './cni/images.ts';
 import { checkHost, ensureKernelModules, ensureWatchers } from './host-check.ts';
 import { buildImages } from './images.ts';
 import { hostAddress, makeInternet } from './internet.ts';
@@ -43,6 +44,7 @@ import {
   type ClusterSpec,
   differsFrom,
   maxClusters,
+  type OtherCni,
   type OtherKubernetes,
   planCluster,
 } from './spec.ts';
@@ -209,7 +211,7 @@ async function prepareMachine(
   cache: string,
   requests: readonly ClusterRequest[],
   log: (line: string) => void,
-): Promise<Pick<BedContext, 'kubebox' | 'kubernetes' | 'nodebox' | 'loopbox' | 'images'>> {
+): Promise<Pick<BedContext, 'kubebox' | 'kubernetes' | 'nodebox' | 'loopbox' | 'images' | 'cniImages'>> {
   const storage = requests.some((request) => request.storage);
   checkHost();
   await ensureDebianPackages(testbedPackages, cache, log);
@@ -220,7 +222,10 @@ async function prepareMachine(
   const kubernetes = new Map<OtherKubernetes, string>();
   for (const version of new Set(requests.flatMap((request) => request.kubernetes ?? [])))
     kubernetes.set(version, await buildKubernetes(version, { cache, log }));
-  return { kubebox, kubernetes, nodebox, loopbox, images: await buildImages(cache, log) };
+  const cniImages = new Map<OtherCni, string>();
+  for (const cni of new Set(requests.flatMap((request) => request.cni ?? [])))
+    cniImages.set(cni, await buildCniImage(cni, cache, log));
+  return { kubebox, kubernetes, nodebox, loopbox, images: await buildImages(cache, log), cniImages };
 }
 
 function planNew(slot: number, existing: readonly ClusterSpec[], requests: readonly ClusterRequest[]): ClusterSpec[] {

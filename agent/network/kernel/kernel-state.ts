@@ -138,6 +138,11 @@ export interface KernelState {
    * they began before the tables blocked such flows.
    */
   readonly entrances?: readonly number[];
+  /**
+   * True: the namespace has other ways out, and another component translates what leaves by them. When the first route of ours through the overlay
+   * leads to a destination, conntrack entries of flows to it are deleted: the kernel would give them the source of the other way for as long as they last.
+   */
+  readonly claimsFlows?: true;
   readonly overlay?: OverlayDevice;
   readonly tunnel?: TunnelDevice;
   readonly neighbours: readonly Neighbour[];

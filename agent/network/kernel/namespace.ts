@@ -15,6 +15,7 @@ import { type NetlinkMonitor, startNetlinkMonitor } from './netlink-monitor.ts';
 import { withNftSession } from './nft-session.ts';
 import { NftTables } from './nft-tables.ts';
 import { isOursInMonitor, monitorArguments, type Observed, parseObserved, readBatch, readOptions } from './observed.ts';
+import { flowsOfOtherWays } from './stale-flows.ts';
 import { kernelTunnel, type TunnelControl, userspaceTunnel } from './wireguard.ts';
 
 export interface Applied {
@@ -207,6 +208,9 @@ class HostNamespace implements Namespace {
       const { lines, failed: refused, text: after } = await this.#ip(commands);
       failed.push(...refused);
       written = after;
+      // Ends with 1 when there is no such flow.
+      for (const call of flowsOfOtherWays(state, observed, this.#applies === 0))
+        await this.#commands.run('conntrack', call);
       return lines;
     });
     await attempt(() =>

@@ -24,6 +24,7 @@ export function planNode(model: NodeModel): KernelState {
       'net/ipv4/ip_forward': '1',
       [`net/ipv4/conf/${overlayDevice}/rp_filter`]: '0',
     },
+    claimsFlows: true,
     entrances: [...model.entrances].sort((a, b) => a - b),
     refused: user.refused,
   };

@@ -15,6 +15,8 @@ type settings struct {
 	hostname string
 	// Appear as /run/isthmus/cluster, /run/isthmus/node and /run/isthmus/bin, wherever they are on the host.
 	cluster, node, bin string
+	// With an /etc/cni/net.d that is the folder cni of the node, and an /etc that may be written to.
+	ownEtc bool
 }
 
 func main() {
@@ -24,6 +26,7 @@ func main() {
 	flags.StringVar(&s.cluster, "cluster", "", "state folder of the cluster")
 	flags.StringVar(&s.node, "node", "", "state folder of the node")
 	flags.StringVar(&s.bin, "bin", "", "folder of the components' binary")
+	flags.BoolVar(&s.ownEtc, "own-etc", false, "give the node an /etc of its own")
 	if len(os.Args) < 2 {
 		fail(fmt.Errorf("usage: nodebox start|init FLAGS"))
 	}

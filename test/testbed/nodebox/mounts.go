@@ -34,6 +34,11 @@ func arrangeMounts(s settings) error {
 	if err := privateVar(filepath.Join("/run/isthmus/node", "var")); err != nil {
 		return err
 	}
+	if s.ownEtc {
+		if err := privateEtc(); err != nil {
+			return err
+		}
+	}
 	if err := maskTunables(); err != nil {
 		return err
 	}
@@ -51,6 +56,24 @@ func privateVar(dir string) error {
 		return err
 	}
 	return bind(dir, "/var")
+}
+
+// privateEtc lays what the node writes over the host's /etc, in memory: a CNI configures the container runtime there, and Isthmus reads it.
+func privateEtc() error {
+	const changes, scratch = "/run/isthmus/etc", "/run/isthmus/etc.work"
+	for _, dir := range []string{changes, scratch} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := mount("overlay", "/etc", "overlay", 0, "lowerdir=/etc,upperdir="+changes+",workdir="+scratch); err != nil {
+		return err
+	}
+	configurations := "/run/isthmus/node/cni"
+	if err := os.MkdirAll(configurations, 0o755); err != nil {
+		return err
+	}
+	return bind(configurations, "/etc/cni/net.d")
 }
 
 // The kubelet insists on these values and would set them for the whole machine; it reads them here and finds nothing to do.
