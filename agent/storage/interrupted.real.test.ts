@@ -174,3 +174,38 @@ test.each(moments)(
     expect(await all()).toEqual([]);
   },
 );
+
+test.each(moments)(
+  'a claim that grows at its provider has its new size and awaits nothing in the end, dying after %i writes',
+  async (moment) => {
+    const { api } = world.consumer;
+    const ref = { namespace: 'shop', name: `grows-${moment}` };
+    const sized = (storage: string) => ({ resources: { requests: { storage } } });
+    const begin = await start();
+    await api.create(persistentVolumeClaims, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { ...ref, annotations: { [selected]: 'vn1' } },
+      spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'liqo', ...sized('1Gi') },
+    });
+    await eventually('bound', async () => (await api.get(persistentVolumeClaims, ref))?.status?.phase === 'Bound');
+    begin();
+    await interrupted(
+      moment,
+      () => api.mergePatch(persistentVolumeClaims, ref, { spec: sized('2Gi') }),
+      async () => {
+        const { spec, status } = (await api.get(persistentVolumeClaims, ref)) ?? {};
+        const volume = await api.get(persistentVolumes, { name: spec?.volumeName ?? '' });
+        const sizes = [volume?.spec?.capacity, status?.capacity, status?.allocatedResources].map((one) => one?.storage);
+        const turns = Object.keys(status?.allocatedResourceStatuses ?? {});
+        return sizes.every((size) => size === '2Gi') && turns.length === 0 && !status?.conditions?.length;
+      },
+    );
+    const stop = await start();
+    await api.delete(persistentVolumeClaims, ref);
+    await eventually('it goes', async () => (await api.get(persistentVolumeClaims, ref)) === undefined);
+    const left = async () => await world.provider.api.list(persistentVolumeClaims, { namespace: 'shop-cons' });
+    await eventually('its real claim goes', async () => (await left()).length === 0, { withinMs: 60_000 });
+    stop();
+  },
+);

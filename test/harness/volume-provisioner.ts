@@ -27,6 +27,10 @@ export interface VolumeProvisioner {
   readonly data: ReadonlySet<string>;
   /** False: no claim gets a volume, as when all disks are full. */
   makes: boolean;
+  /** False: no claim grows. */
+  grows: boolean;
+  /** False: no pod has the volumes, so one that grows has its file system grown later, by a kubelet. */
+  isMounted: boolean;
   stop(): Promise<void>;
 }
 
@@ -84,13 +88,24 @@ export async function provisionVolumes(
 
   async function grow(claim: PersistentVolumeClaim, volume: PersistentVolume, storage: string): Promise<void> {
     await api.mergePatch(persistentVolumes, refOf(volume), { spec: { capacity: { storage } } });
-    const status = { capacity: { storage } };
+    const due = {
+      type: 'FileSystemResizePending',
+      status: 'True',
+      lastTransitionTime: volume.metadata.creationTimestamp,
+    };
+    const waits = { allocatedResourceStatuses: { storage: 'NodeResizePending' }, conditions: [due] };
+    const status = {
+      allocatedResources: { storage },
+      ...(provisioner.isMounted ? { capacity: { storage } } : waits),
+    };
     await api.mergePatch(persistentVolumeClaims, refOf(claim), { status }, { subresource: 'status' });
   }
 
   const provisioner: VolumeProvisioner = {
     data,
     makes: true,
+    grows: true,
+    isMounted: true,
     async stop() {
       for (const unsubscribe of subscriptions) unsubscribe();
       await Promise.all(work);
@@ -102,7 +117,13 @@ export async function provisionVolumes(
       if (claim === undefined || storageClassName !== className || claim.metadata.deletionTimestamp) return;
       const volume = volumeName ? volumes.get({ name: volumeName }) : undefined;
       const asked = claim.spec?.resources?.requests?.storage;
-      if (volume && asked !== undefined && claim.status?.phase === 'Bound' && claim.status.capacity?.storage !== asked)
+      if (
+        provisioner.grows &&
+        volume &&
+        asked !== undefined &&
+        claim.status?.phase === 'Bound' &&
+        claim.status.capacity?.storage !== asked
+      )
         run(grow(claim, volume, asked), 'kube_not_found');
       const node = claim.metadata.annotations?.[selectedNode];
       if (volumeName || !provisioner.makes || (waitsForNode && node === undefined)) return;
