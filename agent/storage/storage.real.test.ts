@@ -263,68 +263,6 @@ test('a claim that grows grows at the provider, and says that it has grown when 
   await eventually('no condition', async () => ((await claim('there'))?.status?.conditions ?? []).length === 0);
 });
 
-test('a claim that has grown at the provider, and whose file system waits for a pod there, says so until a kubelet has grown it', async () => {
-  const [storage, at] = ['3Gi', { namespace: 'shop-cons', name: 'there' }];
-  there.isMounted = false;
-  await world.consumer.api.mergePatch(
-    persistentVolumeClaims,
-    { namespace: 'shop', name: 'there' },
-    { spec: { resources: { requests: { storage } } } },
-  );
-  const waiting = await eventually('the larger volume', async () => {
-    const found = await claim('there');
-    const size = found && (await volumeOf(found)).spec?.capacity?.storage;
-    return size === storage ? found : undefined;
-  });
-  expect(waiting.status).toMatchObject({
-    capacity: { storage: '2Gi' },
-    allocatedResources: { storage },
-    allocatedResourceStatuses: { storage: 'NodeResizePending' },
-    conditions: [{ type: 'FileSystemResizePending', status: 'True' }],
-  });
-  expect(waiting.status?.conditions?.[0]?.message).toContain('claim shop-cons/there at cluster prov');
-  // As the kubelet does it, in one write.
-  there.isMounted = true;
-  const status = { capacity: { storage }, conditions: [], allocatedResourceStatuses: { storage: null } };
-  await world.provider.api.mergePatch(persistentVolumeClaims, at, { status }, { subresource: 'status' });
-  const grown = await eventually('3Gi', async () => {
-    const found = await claim('there');
-    return found?.status?.capacity?.storage === storage ? found : undefined;
-  });
-  expect(grown.status?.conditions ?? []).toEqual([]);
-  expect(grown.status?.allocatedResourceStatuses ?? {}).toEqual({});
-  expect(grown.status?.allocatedResources).toEqual({ storage });
-});
-
-test('a claim backs out of a growth that the provider cannot do, by asking for less', async () => {
-  const at = { namespace: 'shop-cons', name: 'there' };
-  const ask = (storage: string) =>
-    world.consumer.api.mergePatch(
-      persistentVolumeClaims,
-      { namespace: 'shop', name: 'there' },
-      { spec: { resources: { requests: { storage } } } },
-    );
-  const fails = { type: 'ControllerResizeError', status: 'True', message: 'no room', lastTransitionTime: null };
-  there.grows = false;
-  await ask('9Gi');
-  await eventually('9Gi there', async () => (await remote('there'))?.spec?.resources?.requests?.storage === '9Gi');
-  const status = {
-    allocatedResources: { storage: '9Gi' },
-    allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' },
-    conditions: [fails],
-  };
-  await world.provider.api.mergePatch(persistentVolumeClaims, at, { status }, { subresource: 'status' });
-  const told = await eventually('the failure', () => condition('there', 'ControllerResizeError'));
-  expect(told.message).toContain('claim shop-cons/there at cluster prov: no room');
-  there.grows = true;
-  await ask('4Gi');
-  await eventually('4Gi', async () => (await claim('there'))?.status?.capacity?.storage === '4Gi');
-  expect((await remote('there'))?.spec?.resources?.requests?.storage).toBe('4Gi');
-  const healed = { conditions: [], allocatedResourceStatuses: { storage: null } };
-  await world.provider.api.mergePatch(persistentVolumeClaims, at, { status: healed }, { subresource: 'status' });
-  await stands('there', (await remote('there'))?.spec?.volumeName);
-});
-
 test('B109 a claim that goes takes its data at the provider with it, which is told so first; one of a volume that is retained does not', async () => {
   const { api } = world.consumer;
   await makeClaim('kept', 'vn1');

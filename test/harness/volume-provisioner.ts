@@ -27,8 +27,8 @@ export interface VolumeProvisioner {
   readonly data: ReadonlySet<string>;
   /** False: no claim gets a volume, as when all disks are full. */
   makes: boolean;
-  /** False: no claim grows. */
-  grows: boolean;
+  /** A size to which no claim grows. */
+  unable: string | undefined;
   /** False: no pod has the volumes, so one that grows has its file system grown later, by a kubelet. */
   isMounted: boolean;
   stop(): Promise<void>;
@@ -88,23 +88,19 @@ export async function provisionVolumes(
 
   async function grow(claim: PersistentVolumeClaim, volume: PersistentVolume, storage: string): Promise<void> {
     await api.mergePatch(persistentVolumes, refOf(volume), { spec: { capacity: { storage } } });
-    const due = {
-      type: 'FileSystemResizePending',
-      status: 'True',
-      lastTransitionTime: volume.metadata.creationTimestamp,
-    };
-    const waits = { allocatedResourceStatuses: { storage: 'NodeResizePending' }, conditions: [due] };
-    const status = {
-      allocatedResources: { storage },
-      ...(provisioner.isMounted ? { capacity: { storage } } : waits),
-    };
-    await api.mergePatch(persistentVolumeClaims, refOf(claim), { status }, { subresource: 'status' });
+    const lastTransitionTime = claim.metadata.creationTimestamp;
+    const due = { type: 'FileSystemResizePending', status: 'True', lastTransitionTime };
+    const status = provisioner.isMounted
+      ? { capacity: { storage }, allocatedResourceStatuses: null, conditions: [] }
+      : { allocatedResourceStatuses: { storage: 'NodeResizePending' }, conditions: [due] };
+    const said = { ...status, allocatedResources: { storage } };
+    await api.mergePatch(persistentVolumeClaims, refOf(claim), { status: said }, { subresource: 'status' });
   }
 
   const provisioner: VolumeProvisioner = {
     data,
     makes: true,
-    grows: true,
+    unable: undefined,
     isMounted: true,
     async stop() {
       for (const unsubscribe of subscriptions) unsubscribe();
@@ -118,7 +114,7 @@ export async function provisionVolumes(
       const volume = volumeName ? volumes.get({ name: volumeName }) : undefined;
       const asked = claim.spec?.resources?.requests?.storage;
       if (
-        provisioner.grows &&
+        asked !== provisioner.unable &&
         volume &&
         asked !== undefined &&
         claim.status?.phase === 'Bound' &&

@@ -39,20 +39,7 @@ const everywhere: readonly Reason[] = [
 
 const only: Readonly<Record<Place, readonly Reason[]>> = {
   here: [],
-  provider: [
-    {
-      specs: /\(allowExpansion\)\] volume-expand should resize volume/,
-      state: 'failed',
-      reason:
-        'the volume grows; then the suite wants a claim without conditions, and one whose volume is at a provider always has isthmus.dev/RemoteBound',
-    },
-    {
-      specs: /volume-expand Verify if offline PVC expansion works/,
-      state: 'failed',
-      reason:
-        'waits with no pod for a larger volume: one at a provider says its new size once a pod has it there and the kubelet has grown the file system',
-    },
-  ],
+  provider: [],
 };
 
 export const storageReasons = (place: Place): readonly Reason[] => [...everywhere, ...only[place]];
