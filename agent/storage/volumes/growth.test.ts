@@ -135,7 +135,7 @@ describe('what a claim says of its growth at a provider', () => {
     expect(done.at(-1)).toEqual({ do: 'capacity', storage: '2Gi' });
   });
 
-  test('is bounded, whatever a provider says', () => {
+  test('is bounded, for every lie of a provider', () => {
     const lies = [
       { ...allocated(1_000_000, due), conditions: [said('Resizing', 'x'.repeat(100_000))] },
       { ...allocated(1_000_000, 'Mine'), conditions: [said('Ready', 'x'), pending, pending] },

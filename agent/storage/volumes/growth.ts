@@ -23,12 +23,7 @@ export type GrowthStep =
   | { readonly do: 'capacity'; readonly storage: string };
 
 /** All conditions of a claim that are about its growth. */
-export const resizeConditions = [
-  'Resizing',
-  'FileSystemResizePending',
-  'ControllerResizeError',
-  'NodeResizeError',
-] as const;
+const resizeConditions = ['Resizing', 'FileSystemResizePending', 'ControllerResizeError', 'NodeResizeError'] as const;
 const waitsForClaim = 'WaitingForRealClaim';
 const waitsForKubelet = 'WaitingForKubelet';
 const passedOn = 'SaidByRealClaim';
