@@ -1,8 +1,7 @@
 /** Why suites for storage drivers do not apply to class `liqo`, or fail. `npm run conformance -- --storage PLACE` refuses reasons that are not true any more. */
 import type { Reason } from '../report.ts';
-import type { Place } from './driver.ts';
 
-const everywhere: readonly Reason[] = [
+export const storageReasons: readonly Reason[] = [
   {
     specs: /\[Testpattern: (Inline-volume|Pre-provisioned (PV|Snapshot))/,
     state: 'not applicable',
@@ -36,10 +35,3 @@ const everywhere: readonly Reason[] = [
     reason: 'spec.volumeAttributesClassName is refused by an event',
   },
 ];
-
-const only: Readonly<Record<Place, readonly Reason[]>> = {
-  here: [],
-  provider: [],
-};
-
-export const storageReasons = (place: Place): readonly Reason[] => [...everywhere, ...only[place]];
