@@ -1,4 +1,5 @@
 /** The controllers of volumes die at every single write, in turn: after their restart the end is the same as without. */
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { typeOf } from '#cli/install/apply.ts';
@@ -172,5 +173,80 @@ test.each(moments)(
     await eventually('nothing is left', async () => (await all()).length === 0, { withinMs: 60_000 });
     stop();
     expect(await all()).toEqual([]);
+  },
+);
+
+const sized = (storage: string) => ({ resources: { requests: { storage } } });
+
+test.each(moments)(
+  'a claim that grows at its provider says what the claim there says, and awaits nothing in the end, dying after %i writes',
+  async (moment) => {
+    const { api } = world.consumer;
+    const there = world.provider.api;
+    const disk = disks[1] as VolumeProvisioner;
+    const name = `grows-${moment}`;
+    const ref = { namespace: 'shop', name };
+    const at = { namespace: 'shop-cons', name };
+    const ask = (storage: string) => api.mergePatch(persistentVolumeClaims, ref, { spec: sized(storage) });
+    const sayThere = (status: object) =>
+      there.mergePatch(persistentVolumeClaims, at, { status }, { subresource: 'status' });
+    const now = async () => {
+      const { spec, status = {} } = (await api.get(persistentVolumeClaims, ref)) ?? {};
+      const volume = await api.get(persistentVolumes, { name: spec?.volumeName ?? '' });
+      // No kubelet says that the virtual node is Ready.
+      const said = status.conditions?.filter(({ type }) => type !== 'isthmus.dev/Reachable') ?? [];
+      return {
+        volume: volume?.spec?.capacity?.storage,
+        claim: status.capacity?.storage,
+        allocated: status.allocatedResources?.storage,
+        turn: status.allocatedResourceStatuses?.storage,
+        says: said.map(({ type }) => type).join(),
+      };
+    };
+    const is = (wanted: Awaited<ReturnType<typeof now>>) => async () => isDeepStrictEqual(await now(), wanted);
+    const healthy = (size: string) => is({ volume: size, claim: size, allocated: size, turn: undefined, says: '' });
+    const begin = await start();
+    await api.create(persistentVolumeClaims, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { ...ref, annotations: { [selected]: 'vn1' } },
+      spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'liqo', ...sized('1Gi') },
+    });
+    await eventually('bound', async () => (await now()).claim === '1Gi');
+    begin();
+
+    disk.isMounted = false;
+    const [says, turn] = ['FileSystemResizePending', 'NodeResizePending'];
+    await interrupted(moment, () => ask('2Gi'), is({ volume: '2Gi', claim: '1Gi', allocated: '2Gi', turn, says }));
+    disk.isMounted = true;
+    const done = { capacity: { storage: '2Gi' }, allocatedResourceStatuses: null, conditions: [] };
+    await interrupted(moment, () => sayThere(done), healthy('2Gi'));
+
+    disk.unable = '9Gi';
+    const asksThere = async () => (await there.get(persistentVolumeClaims, at))?.spec?.resources?.requests?.storage;
+    await interrupted(
+      moment,
+      () => ask('9Gi'),
+      async () => (await asksThere()) === '9Gi',
+    );
+    const fails = { type: 'ControllerResizeError', status: 'True', lastTransitionTime: null };
+    const infeasible = {
+      allocatedResources: { storage: '9Gi' },
+      allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' },
+      conditions: [fails],
+    };
+    await interrupted(
+      moment,
+      () => sayThere(infeasible),
+      is({ volume: '2Gi', claim: '2Gi', allocated: '9Gi', turn: 'ControllerResizeInfeasible', says: fails.type }),
+    );
+    await interrupted(moment, () => ask('4Gi'), healthy('4Gi'));
+    expect(await asksThere()).toBe('4Gi');
+
+    const stop = await start();
+    await api.delete(persistentVolumeClaims, ref);
+    const left = async () => await there.list(persistentVolumeClaims, { namespace: 'shop-cons' });
+    await eventually('its real claim goes', async () => (await left()).length === 0, { withinMs: 60_000 });
+    stop();
   },
 );

@@ -54,6 +54,9 @@ export const storageAnnotation = {
   standsFor: 'isthmus.dev/stands-for',
   /** On a PV of the consumer: UID that the real claim behind it names while the PV goes from one claim to another. */
   realClaimUid: 'isthmus.dev/real-claim-uid',
+  /** On a PV of the consumer that stands for a volume at a provider: that volume, and its StorageClass there. */
+  realVolume: 'isthmus.dev/real-volume',
+  realStorageClass: 'isthmus.dev/real-storage-class',
   /** On a PV of the consumer that a move has set to Retain: the reclaim policy that it had, which it gets back. */
   policyAfterMove: 'isthmus.dev/policy-after-move',
 } as const;

@@ -29,6 +29,10 @@ export interface VolumeProvisioner {
   readonly copies: ReadonlyMap<string, string>;
   /** False: no claim gets a volume, as when all disks are full. */
   makes: boolean;
+  /** A size to which no claim grows. */
+  unable: string | undefined;
+  /** False: no pod has the volumes, so one that grows has its file system grown later, by a kubelet. */
+  isMounted: boolean;
   stop(): Promise<void>;
 }
 
@@ -87,14 +91,21 @@ export async function provisionVolumes(
 
   async function grow(claim: PersistentVolumeClaim, volume: PersistentVolume, storage: string): Promise<void> {
     await api.mergePatch(persistentVolumes, refOf(volume), { spec: { capacity: { storage } } });
-    const status = { capacity: { storage } };
-    await api.mergePatch(persistentVolumeClaims, refOf(claim), { status }, { subresource: 'status' });
+    const lastTransitionTime = claim.metadata.creationTimestamp;
+    const due = { type: 'FileSystemResizePending', status: 'True', lastTransitionTime };
+    const status = provisioner.isMounted
+      ? { capacity: { storage }, allocatedResourceStatuses: null, conditions: [] }
+      : { allocatedResourceStatuses: { storage: 'NodeResizePending' }, conditions: [due] };
+    const said = { ...status, allocatedResources: { storage } };
+    await api.mergePatch(persistentVolumeClaims, refOf(claim), { status: said }, { subresource: 'status' });
   }
 
   const provisioner: VolumeProvisioner = {
     data,
     copies,
     makes: true,
+    unable: undefined,
+    isMounted: true,
     async stop() {
       for (const unsubscribe of subscriptions) unsubscribe();
       await Promise.all(work);
@@ -106,7 +117,13 @@ export async function provisionVolumes(
       if (claim === undefined || storageClassName !== className || claim.metadata.deletionTimestamp) return;
       const volume = volumeName ? volumes.get({ name: volumeName }) : undefined;
       const asked = claim.spec?.resources?.requests?.storage;
-      if (volume && asked !== undefined && claim.status?.phase === 'Bound' && claim.status.capacity?.storage !== asked)
+      if (
+        asked !== provisioner.unable &&
+        volume &&
+        asked !== undefined &&
+        claim.status?.phase === 'Bound' &&
+        claim.status.capacity?.storage !== asked
+      )
         run(grow(claim, volume, asked), 'kube_not_found');
       const node = claim.metadata.annotations?.[selectedNode];
       if (volumeName || !provisioner.makes || (waitsForNode && node === undefined)) return;

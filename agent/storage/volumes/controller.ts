@@ -230,6 +230,12 @@ export function createVolumeController(deps: VolumeDeps): Controller {
           api.mergePatch(persistentVolumes, refOf(volume), { metadata }, { answer: 'metadata' }, signal),
         );
       }
+      case 'note': {
+        const metadata = { uid: volume.metadata.uid, annotations: action.annotations };
+        return tolerant(() =>
+          api.mergePatch(persistentVolumes, refOf(volume), { metadata }, { answer: 'metadata' }, signal),
+        );
+      }
       case 'grow':
         return grow(action, { volume, home, to }, signal);
       case 'capacity':
@@ -280,7 +286,7 @@ export function createVolumeController(deps: VolumeDeps): Controller {
       return settled;
     } catch (error) {
       if (!(error instanceof AppError) || !['kube_forbidden', 'kube_invalid'].includes(error.code)) throw error;
-      const message = `claim ${claim.metadata.namespace}/${claim.metadata.name} was not allowed to grow to ${storage}: ${error.message}`;
+      const message = `claim ${claim.metadata.namespace}/${claim.metadata.name} was not allowed to ask for ${storage}: ${error.message}`;
       if (home) events.emit(home, 'Warning', 'VolumeResizeFailed', message);
       return waiting(message, waitMs);
     }

@@ -12,9 +12,15 @@ const volume = ({
   isHeld = true,
   remote = true,
   storage = '1Gi',
+  annotations = { 'isthmus.dev/real-volume': 'real', 'isthmus.dev/real-storage-class': 'fast' },
 }: Record<string, unknown> = {}): PersistentVolume =>
   ({
-    metadata: { name: 'pvc-u', ...(going ? { deletionTimestamp: 'now' } : {}), finalizers: isHeld ? [held] : [] },
+    metadata: {
+      name: 'pvc-u',
+      annotations,
+      ...(going ? { deletionTimestamp: 'now' } : {}),
+      finalizers: isHeld ? [held] : [],
+    },
     spec: {
       persistentVolumeReclaimPolicy: policy,
       capacity: { storage },
@@ -123,14 +129,14 @@ describe('the end of a volume', () => {
       when: 'it is deleted by hand while its claim uses it',
       of: volume({ going: true }),
       real: claim(),
-      does: ['status'],
+      does: [],
     },
     { when: 'nothing holds it', of: over({ going: true, isHeld: false }), real: claim(), does: [] },
     {
       when: 'the agent was taken out of the cluster and is back',
       of: volume({ isHeld: false }),
       real: claim(),
-      does: ['hold', 'status'],
+      does: ['hold'],
     },
   ])('when $when: $does', ({ of, real, does }) => expect(steps({ volume: of, real })).toEqual(does));
 
@@ -218,7 +224,7 @@ describe('growth', () => {
     }).slice(-1);
     expect(action).toMatchObject({ do: 'status', patch: { capacity: { storage: '2Gi' } } });
     const { conditions } = (action as unknown as { patch: { conditions: { type: string }[] } }).patch;
-    expect(conditions.map(({ type }) => type)).toEqual(['isthmus.dev/RemoteBound']);
+    expect(conditions).toEqual([]);
     const grown = { volume: volume({ storage: '2Gi' }), real: claim({ request: '2Gi', capacity: '2Gi' }) };
     expect(look({ ...grown, home: home('2Gi', '2Gi', conditions) })).toEqual([]);
     // Also when the agent ended between the two.
@@ -292,7 +298,7 @@ describe('growth', () => {
     {
       when: 'the volume here is larger',
       look: { ...here, home: growing('2Gi', '2Gi', controller) },
-      says: [{ of: '2Gi', turn: due }],
+      says: [{ of: undefined, turn: due }],
     },
     {
       when: 'an earlier agent said nothing',
@@ -343,13 +349,40 @@ describe('what a claim says of its volume at a provider', () => {
     ).map(({ type, status, reason }) => `${type.slice(12)} ${status} ${reason}`);
   };
   test.each([
-    { real: claim(), says: ['RemoteBound True Bound'] },
+    { real: claim(), says: [] },
     { real: claim({ phase: 'Pending' }), says: ['RemoteBound False Pending'] },
     { real: claim({ phase: 'Lost' }), says: ['RemoteBound False Lost'] },
     { real: { kind: 'gone', why: 'x' } as const, says: ['RemoteBound False RemoteLost'] },
     { real: { kind: 'unknown', why: 'x' } as const, says: [] },
-    { real: claim(), reachable: false, says: ['RemoteBound True Bound', 'Reachable False ProviderDoesNotAnswer'] },
+    { real: claim(), reachable: false, says: ['Reachable False ProviderDoesNotAnswer'] },
   ])('$says', ({ real, reachable = true, says }) => expect(conditions({ real, reachable })).toEqual(says));
+
+  const pending = { type: 'isthmus.dev/RemoteBound', status: 'False', reason: 'Pending', lastTransitionTime: 'x' };
+  test.each([
+    { when: 'the claim there has its volume', real: claim(), left: [] },
+    { when: 'nothing is known of it', real: { kind: 'unknown', why: 'x' } as const, left: undefined },
+    { when: 'the volume is of this cluster', of: volume({ remote: false }), real: claim(), left: [] },
+  ])('that it waits is said until it does not: $when', ({ of = volume(), real, left }) => {
+    const found = look({ volume: of, home: home('1Gi', '1Gi', [pending]), real }).find(
+      ({ do: what }) => what === 'status',
+    );
+    expect((found as { patch: { conditions?: unknown } } | undefined)?.patch.conditions).toEqual(left);
+  });
+
+  test('the volume here says for good which one it stands for, and of which class that is', () => {
+    const said = { 'isthmus.dev/real-volume': 'real', 'isthmus.dev/real-storage-class': 'fast' };
+    const blank = volume({ annotations: {} });
+    expect(look({ volume: blank })).toEqual([{ do: 'note', annotations: said }]);
+    expect(look({ volume: volume({ annotations: said }) })).toEqual([]);
+    expect(steps({ volume: blank, real: claim({ phase: 'Pending' }) })).toEqual(['status']);
+    expect(steps({ volume: volume({ annotations: said }), real: gone })).toEqual(['status', 'tell']);
+    expect(steps({ volume: volume({ annotations: {}, remote: false }) })).toEqual([]);
+    const long = claim();
+    if (long.kind === 'there' && long.object.spec) long.object.spec.volumeName = 'x'.repeat(254);
+    expect(look({ volume: blank, real: long })).toEqual([
+      { do: 'note', annotations: { 'isthmus.dev/real-storage-class': 'fast' } },
+    ]);
+  });
 
   test('a policy that was changed here is noted there', () => {
     expect(look({ volume: volume({ policy: 'Retain' }) })[0]).toMatchObject({

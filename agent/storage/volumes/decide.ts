@@ -3,12 +3,26 @@
  * when the volume is over and its policy is Delete; the claim behind it is first marked as one whose data may go. Of a volume that is deleted with
  * policy Retain, the cluster that has the data gets a RetainedVolume. Pure.
  */
-import { type Condition, type ConditionInput, removeCondition, setCondition } from '#kube/writes/conditions.ts';
+import {
+  type Condition,
+  type ConditionInput,
+  findCondition,
+  removeCondition,
+  setCondition,
+} from '#kube/writes/conditions.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { type ReclaimPolicy, storageAnnotation, storageData, volumeFinalizer } from '#shared/domain/storage-keys.ts';
 import { remoteOf } from '#shared/domain/volumes.ts';
-import { amountOf, requestOf } from '../model/claims.ts';
+import {
+  allocationNow,
+  allocationOfNone,
+  capacityNow,
+  conditionsNow,
+  type GrowthStep,
+  growthSteps,
+  isOurs,
+} from './growth.ts';
 
 type Claim = PersistentVolumeClaim;
 
@@ -40,8 +54,9 @@ export type Action =
   | { readonly do: 'release' }
   /** Nothing holds it: the agent was taken out of the cluster meanwhile. */
   | { readonly do: 'hold' }
-  | { readonly do: 'grow'; readonly claim: Claim; readonly storage: string }
-  | { readonly do: 'capacity'; readonly storage: string }
+  /** On the volume itself. */
+  | { readonly do: 'note'; readonly annotations: Readonly<Record<string, string>> }
+  | GrowthStep
   | { readonly do: 'status'; readonly patch: Readonly<Record<string, unknown>> }
   | { readonly do: 'tell'; readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string }
   | { readonly do: 'wait'; readonly on: string };
@@ -55,6 +70,7 @@ export const isFinal = (action: Action): boolean =>
 
 const remoteBound = 'isthmus.dev/RemoteBound';
 const reachable = 'isthmus.dev/Reachable';
+const longestName = 253;
 
 /** `Recycle` is no policy that a provisioner keeps: the data stays. */
 const policyOf = ({ spec }: PersistentVolume): ReclaimPolicy =>
@@ -69,7 +85,12 @@ export function decide(observed: Observed): readonly Action[] {
   const isOver = status?.phase === 'Released' || status?.phase === 'Failed' || (isGoing && status?.phase !== 'Bound');
   if (isOver) return policyOf(volume) === 'Delete' ? ending(observed) : isGoing ? keeping(observed) : policy(observed);
   const hold: readonly Action[] = held ? [] : [{ do: 'hold' }];
-  return [...hold, ...policy(observed), ...(home ? [...told(observed, home), ...growth(observed, home)] : [])];
+  return [
+    ...hold,
+    ...policy(observed),
+    ...noted(observed),
+    ...(home ? [...told(observed, home), ...growth(observed, home)] : []),
+  ];
 }
 
 function ending({ real }: Observed): readonly Action[] {
@@ -119,62 +140,72 @@ function policy({ volume, real }: Observed): readonly Action[] {
   return [{ do: 'mark', claim: real.object, annotations: { [storageAnnotation.reclaimPolicy]: wanted } }];
 }
 
-const sizeOf = (claim: Claim): bigint => amountOf(claim.spec?.resources?.requests);
-
-/** The real claim, then the volume; what the claim says of it is in `statusOf`. */
 function growth({ volume, real, source }: Observed, home: Claim): readonly Action[] {
-  if (real.kind !== 'there' || volume.status?.phase !== 'Bound') return [];
-  const wanted = sizeOf(home);
-  const isLarge = wanted <= amountOf(volume.spec?.capacity);
-  // In this cluster the resizer of its driver may have grown the volume of ours as one of its own: the real claim follows.
-  if (isLarge && (source === undefined || amountOf(real.object.status?.capacity) >= wanted)) return [];
-  // An API server lets no claim grow that has no volume yet.
-  if (real.object.status?.phase !== 'Bound') return [];
-  if (sizeOf(real.object) < wanted) return [{ do: 'grow', claim: real.object, storage: requestOf(home) }];
-  // Of a volume in this cluster the kubelet here grows the file system, as soon as the volume says that it is larger.
-  const has = source ? source.spec?.capacity : real.object.status?.capacity;
-  const grows = !isLarge && amountOf(has) >= wanted;
-  return grows ? [{ do: 'capacity', storage: has?.storage ?? requestOf(home) }] : [];
+  return real.kind === 'there' && volume.status?.phase === 'Bound'
+    ? growthSteps({ home, volume, real: real.object, source })
+    : [];
+}
+
+/** What the claim says only while something is wrong or awaited, its volume says for good: which one it stands for. */
+function noted({ volume, real }: Observed): readonly Action[] {
+  if (real.kind !== 'there' || real.object.status?.phase !== 'Bound' || !remoteOf(volume)) return [];
+  const { volumeName, storageClassName } = real.object.spec ?? {};
+  const said = { [storageAnnotation.realVolume]: volumeName, [storageAnnotation.realStorageClass]: storageClassName };
+  const news = Object.entries(said).filter(
+    (entry): entry is [string, string] =>
+      entry[1] !== undefined && entry[1].length <= longestName && volume.metadata.annotations?.[entry[0]] !== entry[1],
+  );
+  return news.length === 0 ? [] : [{ do: 'note', annotations: Object.fromEntries(news) }];
 }
 
 function told(observed: Observed, home: Claim): readonly Action[] {
   const before = (home.status?.conditions ?? []) as readonly Condition[];
   const { nowMs, volume, real } = observed;
-  const remote = remoteOf(volume) !== undefined;
-  const bound = remote ? boundness(observed) : undefined;
-  const answers = remote && !observed.reachable ? unreachableCondition(observed) : undefined;
-  const grown = capacityNow(observed, home);
-  const size = grown === undefined ? sizeCondition(observed, home) : undefined;
+  const isRemote = remoteOf(volume) !== undefined;
+  // Of a provider that is not connected nothing is known: what the claim says of it stands.
+  const isKnown = !isRemote || real.kind !== 'unknown';
+  const growing = isKnown ? growthOf(observed, home) : undefined;
+  const bound = boundness(observed);
+  const wanted = [
+    ...(bound ? [bound] : []),
+    ...(isRemote && !observed.reachable ? [unreachableCondition(observed)] : []),
+    ...(growing?.conditions ?? []),
+  ];
+  const isOver = (one: Condition): boolean =>
+    one.type === reachable || (isKnown && (one.type === remoteBound || isOurs(observed, one)));
   let conditions = before;
-  const put = (type: string, input: ConditionInput | undefined): void => {
-    conditions = input ? setCondition(conditions, input, nowMs) : removeCondition(conditions, type);
-  };
-  if (bound || !remote) put(remoteBound, bound);
-  put(reachable, answers);
-  // The kubelet of this cluster writes such conditions as well.
-  const ours = before.filter(({ reason }) => reason === waitsForClaim || reason === waitsForKubelet);
-  for (const { type } of ours) if (type !== size?.type) put(type, undefined);
-  if (size) put(size.type, size);
+  for (const one of before)
+    if (isOver(one) && !findCondition(wanted, one.type)) conditions = removeCondition(conditions, one.type);
+  for (const input of wanted) conditions = setCondition(conditions, input, nowMs);
   const changed = conditions !== before;
-  const allocation = allocationNow(observed, home, size);
-  const isLost = remote && real.kind === 'gone' && bound !== undefined && changed;
+  const patch = {
+    ...(changed && { conditions }),
+    ...(growing?.capacity !== undefined && { capacity: { storage: growing.capacity } }),
+    ...growing?.allocation,
+  };
+  const isLost = isRemote && real.kind === 'gone' && bound !== undefined && changed;
   return [
-    ...(changed || grown || allocation
-      ? [
-          {
-            do: 'status',
-            patch: {
-              ...(changed && { conditions }),
-              ...(grown && { capacity: { storage: grown } }),
-              ...allocation,
-            },
-          } as const,
-        ]
-      : []),
+    ...(Object.keys(patch).length > 0 ? [{ do: 'status', patch } as const] : []),
     ...(isLost ? [{ do: 'tell', type: 'Warning', reason: 'RemoteLost', message: bound.message } as const] : []),
   ];
 }
 
+interface Growth {
+  readonly conditions: readonly ConditionInput[];
+  readonly capacity?: string | undefined;
+  readonly allocation?: object | undefined;
+}
+
+function growthOf({ volume, real, source }: Observed, home: Claim): Growth {
+  if (real.kind !== 'there' || volume.status?.phase !== 'Bound')
+    return { conditions: [], allocation: allocationOfNone(home, volume) };
+  const growing = { home, volume, real: real.object, source };
+  const capacity = capacityNow(growing);
+  const conditions = conditionsNow(growing, capacity !== undefined);
+  return { conditions, capacity, allocation: allocationNow(growing, conditions) };
+}
+
+/** Undefined: the claim there has its volume, or nothing is known of it. */
 function boundness({ volume, real }: Observed): ConditionInput | undefined {
   const at = remoteOf(volume);
   if (!at) return undefined;
@@ -191,12 +222,7 @@ function boundness({ volume, real }: Observed): ConditionInput | undefined {
   const ofClass = `StorageClass ${spec?.storageClassName ?? 'by default'}`;
   switch (status?.phase) {
     case 'Bound':
-      return {
-        type: remoteBound,
-        status: 'True',
-        reason: 'Bound',
-        message: `${where} has volume ${spec?.volumeName} of ${ofClass}`,
-      };
+      return undefined;
     case 'Lost':
       return {
         type: remoteBound,
@@ -220,60 +246,3 @@ const unreachableCondition = ({ volume }: Observed): ConditionInput => ({
   reason: 'ProviderDoesNotAnswer',
   message: `cluster ${remoteOf(volume)?.provider}, which has the data, does not answer; it stays there`,
 });
-
-const waitsForClaim = 'WaitingForRealClaim';
-const waitsForKubelet = 'WaitingForKubelet';
-
-/** Undefined: the claim has what it asks for. */
-function sizeCondition({ volume, real, source }: Observed, home: Claim): ConditionInput | undefined {
-  if (volume.status?.phase !== 'Bound' || sizeOf(home) <= amountOf(home.status?.capacity)) return undefined;
-  // A claim that is being bound has no size yet, and does not grow.
-  if (real.kind !== 'there' || home.status?.capacity?.storage === undefined) return undefined;
-  const waits = amountOf(volume.spec?.capacity) >= sizeOf(home);
-  if (source && waits)
-    return {
-      type: 'FileSystemResizePending',
-      status: 'True',
-      reason: waitsForKubelet,
-      message: 'the volume has grown; the kubelet grows the file system when a pod mounts it',
-    };
-  const { namespace, name } = real.object.metadata;
-  return {
-    type: 'Resizing',
-    status: 'True',
-    reason: waitsForClaim,
-    message: `claim ${namespace}/${name} ${remoteOf(volume) ? `at cluster ${remoteOf(volume)?.provider} ` : ''}is to grow to ${requestOf(home)}`,
-  };
-}
-
-const controllerResizes = 'ControllerResizeInProgress';
-const kubeletIsDue = 'NodeResizePending';
-const kubeletResizes = 'NodeResizeInProgress';
-
-/**
- * What a claim that grows says was asked for it, and whose turn it is, as Kubernetes' own resizer does: quotas count the first, and a kubelet grows the file
- * system of a claim that has it in its turn only. `size`: the condition of the growth. Undefined: as it is.
- */
-function allocationNow({ real }: Observed, home: Claim, size: ConditionInput | undefined): object | undefined {
-  const turn = home.status?.allocatedResourceStatuses?.storage;
-  if (size === undefined || real.kind !== 'there')
-    return turn === controllerResizes ? { allocatedResourceStatuses: { storage: null } } : undefined;
-  // Until the real claim was asked there is nothing to say, and while a kubelet works on an earlier growth, its size stands.
-  if (sizeOf(real.object) < sizeOf(home) || turn === kubeletResizes) return undefined;
-  const next = size.reason === waitsForKubelet ? kubeletIsDue : controllerResizes;
-  const isSaid = amountOf(home.status?.allocatedResources) === sizeOf(real.object);
-  if (isSaid && turn === next) return undefined;
-  return {
-    allocatedResources: { storage: requestOf(real.object) },
-    allocatedResourceStatuses: { storage: next },
-  };
-}
-
-/** What the claim says it has, once the real claim has it; undefined: as it is. */
-function capacityNow({ volume, real }: Observed, home: Claim): string | undefined {
-  if (real.kind !== 'there' || volume.status?.phase !== 'Bound') return undefined;
-  const has = amountOf(home.status?.capacity);
-  const granted = amountOf(real.object.status?.capacity);
-  const isDone = has < sizeOf(home) && granted >= sizeOf(home) && amountOf(volume.spec?.capacity) >= sizeOf(home);
-  return isDone ? real.object.status?.capacity?.storage : undefined;
-}

@@ -36,6 +36,11 @@ const diskDriver = 'disk.test';
 const claimProtection = 'kubernetes.io/pvc-protection';
 const volumeProtection = 'kubernetes.io/pv-protection';
 export const diskClass = 'disk';
+const resizerWorks = 'ControllerResizeInProgress';
+const kubeletIsDue = 'NodeResizePending';
+const resizes: ReadonlySet<string> = new Set(['Resizing', 'FileSystemResizePending']);
+const withoutResize = ({ status }: Claim): readonly object[] =>
+  (status?.conditions ?? []).filter(({ type }) => !resizes.has(type));
 
 const protectedBy =
   (finalizer: string) =>
@@ -151,6 +156,7 @@ export class Kubernetes {
     }
     if (claim.status?.phase === 'Bound') {
       this.#grow(claim);
+      this.#growFileSystem(this.claim(namespace, name) ?? claim);
       return;
     }
     const reserved = this.store
@@ -215,14 +221,35 @@ export class Kubernetes {
     } as never);
   }
 
-  /** Of the provisioner's own volumes alone: claims of virtual classes grow by the agent. */
+  /** A resizer, a step at a time. Of the provisioner's own volumes alone: claims of virtual classes grow by the agent. */
   #grow(claim: Claim): void {
     const volume = this.volume(claim.spec?.volumeName);
-    const asked = claim.spec?.resources?.requests?.storage;
-    if (volume?.metadata.annotations?.[provisionedBy] !== diskDriver || asked === undefined) return;
-    if (claim.status?.capacity?.storage === asked) return;
-    this.setSpec(volume, { capacity: { storage: asked } });
-    this.setStatus(claim, { capacity: { storage: asked } });
+    const storage = claim.spec?.resources?.requests?.storage;
+    if (volume?.metadata.annotations?.[provisionedBy] !== diskDriver || storage === undefined) return;
+    const [asked, has] = [amountOf({ storage }), amountOf(claim.status?.capacity)];
+    if (asked <= has) return;
+    const turn = claim.status?.allocatedResourceStatuses?.storage;
+    const says = (type: string, next: string): void =>
+      this.setStatus(claim, {
+        allocatedResources: { storage },
+        allocatedResourceStatuses: { storage: next },
+        conditions: [...withoutResize(claim), { type, status: 'True' }],
+      });
+    if (amountOf(volume.spec?.capacity) >= asked) {
+      if (turn !== kubeletIsDue) says('FileSystemResizePending', kubeletIsDue);
+    } else if (turn !== resizerWorks) says('Resizing', resizerWorks);
+    else this.setSpec(volume, { capacity: { storage } });
+  }
+
+  /** The kubelet of a pod that has the volume, in one write. */
+  #growFileSystem(claim: Claim): void {
+    const { namespace, name } = claim.metadata;
+    const disk = this.diskOf(namespace, name);
+    const isMounted = [...this.mounts.values()].some((mount) => mount.disk === disk) && this.#isUsed(claim);
+    const { capacity } = this.volume(claim.spec?.volumeName)?.spec ?? {};
+    const isDue = claim.status?.allocatedResourceStatuses?.storage === kubeletIsDue;
+    if (!isDue || !isMounted || amountOf(capacity) <= amountOf(claim.status?.capacity)) return;
+    this.setStatus(claim, { capacity, allocatedResourceStatuses: {}, conditions: withoutResize(claim) });
   }
 
   #tendVolume(volume: PersistentVolume): void {

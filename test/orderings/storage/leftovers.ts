@@ -64,6 +64,10 @@ export function leftovers(world: StorageWorld): string[] {
     const claim = world.claim(app);
     if (claim?.metadata.annotations?.['isthmus.dev/volume-move'] !== undefined)
       out.push(`claim ${app.claim} still says that it moves`);
+    const said = (claim?.status?.conditions ?? []).map(({ type }) => type);
+    const turns = Object.values(claim?.status?.allocatedResourceStatuses ?? {});
+    if (said.length + turns.length > 0)
+      out.push(`claim ${app.claim} awaits nothing, and says ${[...said, ...turns].join()}`);
     const [has, asks, wanted] = [claim?.status?.capacity, claim?.spec?.resources?.requests, { storage: app.size }].map(
       amountOf,
     ) as [bigint, bigint, bigint];

@@ -21,6 +21,7 @@ const switching = 'agent/storage/moves/switching.ts';
 const progress = 'agent/storage/moves/progress.ts';
 const observe = 'agent/storage/moves/observe.ts';
 const volumes = 'agent/storage/volumes/decide.ts';
+const growth = 'agent/storage/volumes/growth.ts';
 const remoteClaims = 'agent/storage/providers/remote-claims.ts';
 
 export const mutations: readonly Mutation[] = [
@@ -198,6 +199,20 @@ export const mutations: readonly Mutation[] = [
     file: volumes,
     find: "if (finalizers?.includes(guestVolume.finalizer)) return [...policy(observed), { do: 'erase', claim: object }];",
     put: 'if (finalizers?.includes(guestVolume.finalizer)) return ending(observed);',
+  },
+  {
+    without: 'the end of a condition of growth that has ended at the provider',
+    file: growth,
+    find: ': (resizeConditions as readonly string[]).includes(type);',
+    put: ': reason === waitsForClaim;',
+    isSubtle: true,
+  },
+  {
+    without: 'the end of the turn that has ended at the provider',
+    file: growth,
+    find: 'if (isSame && status?.allocatedResourceStatuses?.storage === turn) return undefined;',
+    put: 'if (isSame) return undefined;',
+    isSubtle: true,
   },
   {
     without:

@@ -28,7 +28,7 @@ export function subjectOf({ storage, groups: wanted }: Options): Subject {
     return {
       table: `storage ${storage}`,
       folder: `conformance-storage-${storage}`,
-      reasons: storageReasons(storage),
+      reasons: storageReasons,
       selections: [driverSuites],
       isWanted: () => true,
       open: (dir, log) => openStorageGround(storage, dir, log),

@@ -10,10 +10,13 @@ import { isVirtualNode } from '#shared/domain/virtual-nodes.ts';
 import { CertificateAuthority } from '#test/testbed/pki.ts';
 
 const name = 'untainted.isthmus.test';
+const lookMs = 10_000;
 
 interface Review {
   readonly request: { readonly uid: string; readonly object: Node };
 }
+
+const hasTaint = ({ spec }: Node): boolean => spec?.taints?.some(({ key }) => key === virtualNodeTaint.key) ?? false;
 
 function answerTo({ request: { uid, object } }: Review): object {
   const taints = (object.spec?.taints ?? []).filter(({ key }) => key !== virtualNodeTaint.key);
@@ -48,7 +51,7 @@ export async function keepUntainted(api: KubeApi, host: string): Promise<() => P
           admissionReviewVersions: ['v1'],
           sideEffects: 'None',
           failurePolicy: 'Ignore',
-          timeoutSeconds: 5,
+          timeoutSeconds: 30,
           objectSelector: { matchLabels: { [label.type]: virtualNodeType } },
           rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['nodes'] }],
           clientConfig: { url: `https://${host}:${port}/`, caBundle: Buffer.from(authority.cert).toString('base64') },
@@ -57,11 +60,17 @@ export async function keepUntainted(api: KubeApi, host: string): Promise<() => P
     } as Parameters<typeof api.apply<MutatingWebhookConfiguration>>[1],
     { fieldManager: name },
   );
-  const virtual = (await api.list(nodes)).filter(isVirtualNode);
-  // A change of the node, with which it comes by the webhook.
-  for (const { metadata } of virtual)
-    await api.mergePatch(nodes, { name: metadata.name }, { metadata: { annotations: { [name]: String(port) } } });
+  // A change of the node, with which it comes by the webhook. The API server goes on without a webhook that is late once: then the taint is back.
+  const touch = async (): Promise<void> => {
+    const tainted = (await api.list(nodes)).filter((node) => isVirtualNode(node) && hasTaint(node));
+    const annotations = { [name]: `${port} ${Date.now()}` };
+    for (const { metadata } of tainted)
+      await api.mergePatch(nodes, { name: metadata.name }, { metadata: { annotations } });
+  };
+  await touch();
+  const timer = setInterval(() => void touch().catch(() => undefined), lookMs);
   return async () => {
+    clearInterval(timer);
     await api.delete(mutatingWebhookConfigurations, { name });
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));

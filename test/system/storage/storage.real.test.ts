@@ -142,6 +142,17 @@ describe('a claim of class liqo whose first pod runs at the provider', () => {
     await removePod('far-writer');
     const patch = JSON.stringify({ spec: { resources: { requests: { storage: '64Mi' } } } });
     await kubectl(consumer, '-n', shop, 'patch', 'pvc', 'far', '-p', patch);
+    await eventually(
+      'the wait for a pod',
+      async () => {
+        const { status, spec } = await bound(consumer, shop, 'far');
+        const volume = await stage.api(consumer).get(persistentVolumes, { name: spec?.volumeName ?? '' });
+        const types = status?.conditions?.map(({ type }) => type).join();
+        if (types === 'FileSystemResizePending' && volume?.spec?.capacity?.storage === '64Mi') return true;
+        throw new Error(JSON.stringify([status, volume?.spec?.capacity]));
+      },
+      patience,
+    );
     const { node } = await read('far-grower', 'far');
     expect(node).toBe(provider);
     for (const [cluster, namespace] of [[provider, shopThere] as const, [consumer, shop] as const])
@@ -149,8 +160,7 @@ describe('a claim of class liqo whose first pod runs at the provider', () => {
         `claim ${namespace}/far has 64Mi`,
         async () => {
           const { status } = await bound(cluster, namespace, 'far');
-          if (status?.capacity?.storage === '64Mi' && !status.conditions?.some(({ type }) => type === 'Resizing'))
-            return true;
+          if (status?.capacity?.storage === '64Mi' && !status.conditions?.length) return true;
           throw new Error(JSON.stringify(status));
         },
         patience,

@@ -1,8 +1,7 @@
 /** Why suites for storage drivers do not apply to class `liqo`, or fail. `npm run conformance -- --storage PLACE` refuses reasons that are not true any more. */
 import type { Reason } from '../report.ts';
-import type { Place } from './driver.ts';
 
-const everywhere: readonly Reason[] = [
+export const storageReasons: readonly Reason[] = [
   {
     specs: /\[Testpattern: (Inline-volume|Pre-provisioned (PV|Snapshot))/,
     state: 'not applicable',
@@ -36,23 +35,3 @@ const everywhere: readonly Reason[] = [
     reason: 'spec.volumeAttributesClassName is refused by an event',
   },
 ];
-
-const only: Readonly<Record<Place, readonly Reason[]>> = {
-  here: [],
-  provider: [
-    {
-      specs: /\(allowExpansion\)\] volume-expand should resize volume/,
-      state: 'failed',
-      reason:
-        'the volume grows; then the suite wants a claim without conditions, and one whose volume is at a provider always has isthmus.dev/RemoteBound',
-    },
-    {
-      specs: /volume-expand Verify if offline PVC expansion works/,
-      state: 'failed',
-      reason:
-        'waits with no pod for a larger volume: one at a provider says its new size once a pod has it there and the kubelet has grown the file system',
-    },
-  ],
-};
-
-export const storageReasons = (place: Place): readonly Reason[] => [...everywhere, ...only[place]];
