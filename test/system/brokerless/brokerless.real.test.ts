@@ -91,9 +91,16 @@ describe('liqoctl', () => {
     const cordoned = async () => (await milan().api.list(quotas)).filter(({ spec }) => spec.cordoned === true);
     const slice = { name: 'second', resources: { cpu: '1' }, virtualNode: false };
     expect(await createResourceSlice(rome(), 'milan', slice, createWaits(120_000))).toBeUndefined();
-    await cordonSlice(milan(), 'second', 'rome', true);
+    // liqoctl reads the slice and writes it whole, once: it fails where the agent wrote it in between, and its user runs it again.
+    const command = (isCordoned: boolean) =>
+      eventually(
+        'the command to get through',
+        () => cordonSlice(milan(), 'second', 'rome', isCordoned).then(() => true),
+        patience,
+      );
+    await command(true);
     await eventually('one cordoned', async () => (await cordoned()).length === 1, patience);
-    await cordonSlice(milan(), 'second', 'rome', false);
+    await command(false);
     await eventually('none', async () => (await cordoned()).length === 0, patience);
   });
 
