@@ -192,7 +192,7 @@ test('any frame is answered with a status and a pong at most', async () => {
   );
 });
 
-test('of tenants without listeners the dispatcher reads one thing, whatever the batch holds', async () => {
+test('of tenants without listeners the dispatcher makes one read for a batch, of one item for each of them', async () => {
   const asked: string[] = [];
   const wrap = (store: Store): Store => ({
     ...store,

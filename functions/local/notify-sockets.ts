@@ -30,7 +30,7 @@ const lingerMs = 2_000;
 
 const refKey = ({ tenant, clusterId }: ClusterRef): string => `${tenant}/${clusterId}`;
 
-export interface Attached {
+interface Attached {
   readonly ids: Ids;
   readonly turns: StartTurns;
   readonly hear: ChangeSignal['hear'];

@@ -383,10 +383,8 @@ test('the feed shows what happened, in order, and no function lacked a right', a
   const first = ['tenant.created', 'cluster.join-token-created', 'cluster.joined'];
   expect(body.items.slice(0, 3).map(({ type }, i) => type.includes(first[i] ?? ''))).toEqual([true, true, true]);
   expect(cloud.rights.refused).toEqual([]);
-  // Each that has rights on the table, the dispatcher and health apart.
-  expect([...cloud.rights.allowed.keys()].sort()).toEqual(
-    functions.filter((name) => !['api-health', 'events-dispatch'].includes(name)).sort(),
-  );
+  // Each that has rights on the table, health apart.
+  expect([...cloud.rights.allowed.keys()].sort()).toEqual(functions.filter((name) => name !== 'api-health').sort());
   // One for each process that served the tenant.
   const withSessions = [...new Set(cloud.rights.sessions.map((session) => session.name))].sort();
   expect(withSessions).toEqual(['api-clusters-get', 'api-events-list', 'api-join-tokens-create', 'api-peerings-get']);
