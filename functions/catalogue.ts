@@ -9,6 +9,7 @@ const readsAndWrites: readonly Access[] = ['table:read', 'table:write'];
 const coordinates: readonly Access[] = [...readsAndWrites, 'channel:ring'];
 const makesWebhooks: readonly Access[] = [...readsAndWrites, 'box:open', 'webhooks:post'];
 const delivers: readonly Access[] = [...makesWebhooks, 'event-targets:send'];
+const dispatches: readonly Access[] = ['stream:read', 'bus:publish', ...readsAndWrites, 'listeners:tell'];
 
 /** Routes that make what webhooks sign with or look at where they post to, and those that no agent hears of. */
 const unlikeOthers: Readonly<Record<string, readonly Access[]>> = {
@@ -77,9 +78,7 @@ export const catalogueOf = (rows: typeof httpFunctions): readonly CloudFunction[
   entry('functions/channel/connect.ts', { kind: 'socket', route: '$connect' }, coordinates),
   entry('functions/channel/message.ts', { kind: 'socket', route: '$default' }, coordinates),
   entry('functions/channel/disconnect.ts', { kind: 'socket', route: '$disconnect' }, coordinates),
-  entry(`${events}/dispatch.ts`, { kind: 'stream', filter: outboxInsertions }, ['stream:read', 'bus:publish'], {
-    timeoutSeconds: 60,
-  }),
+  entry(`${events}/dispatch.ts`, { kind: 'stream', filter: outboxInsertions }, dispatches, { timeoutSeconds: 60 }),
   onEvent('peerings', 'peerings'),
   onEvent('cluster-left', 'clusterLeft'),
   entry(`${events}/webhooks.ts`, { kind: 'event', pattern: patterns.webhooks }, delivers, { timeoutSeconds: 60 }),

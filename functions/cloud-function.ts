@@ -14,6 +14,8 @@ export type Access =
   | 'bus:publish'
   /** ManageConnections of the WebSocket API. */
   | 'channel:ring'
+  /** The same, for the sockets of portals. */
+  | 'listeners:tell'
   /** GetSecretValue of the keyring that tenants' secrets are sealed with. */
   | 'box:open'
   /** Posts to addresses that tenants chose. A right to nothing of ours. */

@@ -53,6 +53,9 @@ const areas = {
   inbox: ['t/*/approval-rules', 't/*/inbox', 't/*/open-requests/*', 't/*/sent-requests'],
   invitations: ['t/*/invitations'],
   issuers: ['t/*/issuers'],
+  /** What the key of an open socket may do now. */
+  heldKeys: ['t/*', 't/*/api-keys'],
+  listeners: ['system/connections/*', 't/*/listeners'],
   joinTokens: ['t/*/join-tokens'],
   keys: ['t/*/api-key-use', 't/*/api-keys'],
   members: ['t/*/identities', 't/*/members'],
@@ -110,6 +113,11 @@ const rules: readonly {
     reads: ['agent', 'connections', 'coordination'],
     writes: ['heard', 'connections', 'coordination', 'changes'],
   },
+  // A portal signs in with its key; each of its frames is counted, and answered with where the feed ends.
+  { of: /^channel-(connect|message|disconnect)$/, reads: ['listeners'], writes: ['listeners'] },
+  { of: /^channel-connect$/, reads: ['heldKeys', 'counted'], writes: ['counted'] },
+  { of: /^channel-message$/, reads: ['heldKeys', 'counted', 'feed'], writes: ['counted', 'feed'] },
+  { of: /^events-dispatch$/, reads: ['listeners', 'heldKeys'], writes: ['listeners'] },
   { of: /^events-peerings$/, reads: ['coordination', 'inbox'], writes: ['coordination', 'inbox', 'changes'] },
   { of: /^events-cluster-left$/, reads: ['connections'], writes: ['connections'] },
   {

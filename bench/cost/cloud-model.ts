@@ -4,6 +4,8 @@
  */
 import type { Context } from 'aws-lambda';
 import { type ConnectionTable, createConnectionTable } from '#control/adapters/apigateway/connections.ts';
+import { createListenerBell } from '#control/adapters/apigateway/listener-bell.ts';
+import { eventItem } from '#control/adapters/dynamodb/outbox-item.ts';
 import { createDeliveredBus } from '#control/adapters/eventbridge/delivered-bus.ts';
 import { createMemoryStore } from '#control/adapters/memory/memory-store.ts';
 import { type Control, createControl } from '#control/control.ts';
@@ -18,6 +20,7 @@ import { handler as disconnect } from '#functions/channel/disconnect.ts';
 import { handler as message } from '#functions/channel/message.ts';
 import type { SocketEvent, SocketFunction } from '#functions/channel/socket.ts';
 import { handler as clusterLeft } from '#functions/events/cluster-left.ts';
+import { handler as dispatch } from '#functions/events/dispatch.ts';
 import { handler as peerings } from '#functions/events/peerings.ts';
 import { fromGatewayResult, toGatewayEvent } from '#functions/local/gateway-event.ts';
 import { createRouter } from '#functions/local/gateway-router.ts';
@@ -27,6 +30,7 @@ import { detailOf } from '#functions/runtime/bus-event.ts';
 import { eventSource, patterns } from '#functions/runtime/bus-patterns.ts';
 import type { CloudComposition } from '#functions/runtime/cloud-composition.ts';
 import { createJsonLog } from '#functions/runtime/json-log.ts';
+import { mayListenAt } from '#functions/runtime/listening.ts';
 import { problemResponse } from '#functions/runtime/problem.ts';
 import { createSystemIds } from '#functions/runtime/system-ids.ts';
 import { handler as sweep } from '#functions/schedule/sweep.ts';
@@ -118,15 +122,14 @@ export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
   const { clock = new ManualClock(), meter = new Meter() } = options;
   const plain = options.store ?? createMemoryStore({ clock });
   const counted = options.store ?? meteredStore(plain, meter);
-  let pending: NewEvent[] = [];
-  let commits = 0;
+  /** By commit. */
+  let pending: (readonly NewEvent[])[] = [];
   const store: Store = {
     ...counted,
     async transact(ops, events, signal) {
       await counted.transact(ops, events, signal);
       if (!events || events.length === 0) return;
-      pending.push(...events);
-      commits += 1;
+      pending.push(events);
     },
   };
   const ids = createSystemIds(() => clock.now());
@@ -161,9 +164,11 @@ export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
     control: options.eventsDecide ? { ...control, exchange: storing({ store, clock, ids, log }) } : control,
     connections: {
       opened: (connectionId, agent) => connections.add(connectionId, agent),
-      agentOf: (connectionId) => connections.agentOf(connectionId),
+      listens: (connectionId, listener) => connections.listeners.add(connectionId, listener),
+      holderOf: (connectionId) => connections.holderOf(connectionId),
       closed: (connectionId) => connections.remove(connectionId),
       hangUp: async () => 0,
+      close: async () => undefined,
     },
     clock,
     log,
@@ -173,6 +178,21 @@ export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
     doorbellUrl: 'wss://bell.example.com',
     delivered,
     publisher: { publish: async () => [] },
+    bell: createListenerBell({
+      gateway: {
+        async post(connectionId, frame) {
+          meter.add('socketMessage');
+          meter.call('socket: news');
+          model.onFrame(connectionId, frame);
+          return 'sent';
+        },
+        close: async () => undefined,
+      },
+      listeners: connections.listeners,
+      mayListen: mayListenAt(control),
+      clock,
+      log,
+    }),
   };
   const router = createRouter(httpFunctions);
 
@@ -253,12 +273,16 @@ export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
 
     async settle() {
       while (pending.length > 0) {
-        const events = pending;
-        // Lambda gathers records for no longer than it must: each commit is one batch.
-        for (let i = 0; i < commits; i += 1) await invoke('events-dispatch', async () => undefined);
+        const commits = pending;
         pending = [];
-        commits = 0;
-        for (const event of events) {
+        // Lambda gathers records for no longer than it must: each commit is one batch.
+        for (const events of commits) {
+          const Records = events.map((event, n) => ({
+            dynamodb: { NewImage: eventItem(event, { n, takenAt: 0 }, n), SequenceNumber: String(n) },
+          }));
+          await invoke('events-dispatch', (context) => dispatch({ Records } as never, context));
+        }
+        for (const event of commits.flat()) {
           meter.add('busEvent', Math.ceil(Buffer.byteLength(JSON.stringify(detailOf(event))) / 65_536));
           for (const rule of rules) if (matches(rule, event)) await react(rule.name, event);
         }

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { cloudFunctions } from '#functions/catalogue.ts';
 import { idleCost } from '#infra/rules/idle-cost.ts';
+import { measureListener } from './listener.ts';
 import { dollars } from './prices.ts';
 import { dayMs, flap, measureCost, openStage } from './scenarios.ts';
 
@@ -81,6 +82,15 @@ test('the targets hold: an idle cluster 0.03 USD a month, a peering 0.0003, an i
   expect(dollars(readings.peeringSetUp.units)).toBeLessThanOrEqual(0.0003);
   expect(30 * dollars(readings.stackDay.units) + 15 * 0.1 + 3).toBeLessThanOrEqual(5);
   expect(readings.clusterDay.units.connectionMinute).toBeGreaterThanOrEqual(dayMs / 60_000);
+});
+
+test('a portal that listens is a ping and a pong every five minutes, fourteen openings a day, and for each change one frame and one page of the feed', async () => {
+  const { listenerDay, listenerNews } = await measureListener();
+  expect(listenerDay.calls).toEqual({ 'channel-connect': 14, 'channel-disconnect': 13, 'channel-message': 288 });
+  expect(listenerDay.units).toMatchObject({ connectionMinute: 1_440, socketMessage: 2 * 288, httpRequest: 0 });
+  expect(listenerNews.calls).toEqual({ 'api-events-list': 1, 'socket: news': 1 });
+  // A twentieth of the price of asking every five seconds.
+  expect(30 * dollars(listenerDay.units)).toBeLessThan(0.05);
 });
 
 test('samples for graphs take no request of their own: a read and a write of an item below 2 KB, and a look at whether the peering is of the cluster', async () => {

@@ -2,6 +2,7 @@
 import { cloudFunctions } from '#functions/catalogue.ts';
 import { idleCost } from '#infra/rules/idle-cost.ts';
 import { type BenchOptions, type BenchResult, thisMachine } from '../result.ts';
+import { measureListener } from './listener.ts';
 import type { Reading } from './meter.ts';
 import { handlerMs, tableRoundTripMs } from './meter.ts';
 import { dollars, dollarsBy, prices } from './prices.ts';
@@ -10,9 +11,9 @@ import { measureCost } from './scenarios.ts';
 const monthDays = 30;
 
 export async function run({ root, log }: BenchOptions): Promise<BenchResult> {
-  const readings = await measureCost();
-  const { stackDay, clusterDay, peeringDay, linkDay, samplesDay, peeringSetUp, peeringTornDown, thousandWatchEvents } =
-    readings;
+  const readings = { ...(await measureCost()), ...(await measureListener()) };
+  const { stackDay, clusterDay, peeringDay, linkDay, samplesDay } = readings;
+  const { peeringSetUp, peeringTornDown, thousandWatchEvents, listenerDay, listenerNews } = readings;
   const schedules = cloudFunctions.filter(({ trigger }) => trigger.kind === 'schedule');
   log(
     `${schedules.length} schedules; own time is taken as ${handlerMs} ms, a table round trip as ${tableRoundTripMs} ms`,
@@ -28,6 +29,8 @@ export async function run({ root, log }: BenchOptions): Promise<BenchResult> {
     'USD per peering set up (target 0.0003)': dollars(peeringSetUp.units),
     'USD per peering torn down': dollars(peeringTornDown.units),
     'USD per 1,000 watch events, each reported alone': dollars(thousandWatchEvents.units),
+    'USD a month, a portal that listens and to which nothing happens': monthDays * dollars(listenerDay.units),
+    'USD per 1,000 changes that a portal is told of one by one and reads': 1_000 * dollars(listenerNews.units),
     'USD a month, idle production stack without alarms and dashboard': monthDays * dollars(stackDay.units),
     'USD a month, idle production stack (target 5)':
       monthDays * dollars(stackDay.units) + idleCost({ resourceTypes: standing, schedules: [] }).total,

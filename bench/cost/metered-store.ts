@@ -3,7 +3,7 @@
  * the items. `cost.real.test.ts` holds the count against what DynamoDB Local says it consumed.
  */
 import { expiryOf } from '#control/adapters/dynamodb/item.ts';
-import type { Item, Many, Op, Store } from '#control/ports/store.ts';
+import type { Item, Many, NewEvent, Op, Store } from '#control/ports/store.ts';
 import type { Meter } from './meter.ts';
 
 /** Names and values in UTF-8; numbers take about half a byte per digit and one more. */
@@ -14,6 +14,8 @@ function itemBytes({ pk, sk, value, version, expiresAt }: Omit<Item, 'version'> 
   // `w` names a write that stands alone: always counted, at most 19 bytes too much.
   return 2 + pk.length + 2 + sk.length + 3 + text + 3 + number(version) + expiry + 19;
 }
+
+const eventBytes = (event: NewEvent): number => Buffer.byteLength(JSON.stringify(event)) + 150;
 
 const readUnits = (bytes: number): number => Math.max(1, Math.ceil(bytes / 4_096));
 const writeUnits = (bytes: number): number => Math.max(1, Math.ceil(bytes / 1_024));
@@ -27,6 +29,12 @@ export function meteredStore(store: Store, meter: Meter): Store {
     const { pk, sk, value, expiresAt } = op;
     const version = op.op === 'update' ? op.ifVersion + 1 : 1;
     return Math.max(old, itemBytes({ pk, sk, value, version, ...(expiresAt === undefined ? {} : { expiresAt }) }));
+  };
+
+  const readPlaces = (stream: string | undefined, events: readonly NewEvent[]): void => {
+    meter.tableCalls += 1;
+    const bytes = events.reduce((sum, event) => sum + eventBytes(event), 0);
+    meter.table(`outbox/${stream ?? ''}`, { reads: readUnits(bytes) });
   };
 
   return {
@@ -67,13 +75,20 @@ export function meteredStore(store: Store, meter: Meter): Store {
       // The position of each stream is taken by an update of its own, then the event is part of the transaction.
       for (const stream of new Set(events.map((event) => event.stream))) meter.table(`outbox/${stream}`, { writes: 1 });
       for (const event of events) {
-        const bytes = Buffer.byteLength(JSON.stringify(event)) + 150;
-        meter.table(`outbox/${event.stream}`, { writes: 2 * writeUnits(bytes) });
+        meter.table(`outbox/${event.stream}`, { writes: 2 * writeUnits(eventBytes(event)) });
       }
     },
 
-    outbox: (after, limit, stream, signal) => store.outbox(after, limit, stream, signal),
-    newestCursor: (stream, signal) => store.newestCursor(stream, signal),
+    async outbox(after, limit, stream, signal) {
+      const found = await store.outbox(after, limit, stream, signal);
+      readPlaces(stream, found);
+      return found;
+    },
+    async newestCursor(stream, signal) {
+      // The last hundred places are read, for what is open in front of them.
+      readPlaces(stream, await store.outbox(undefined, 101, stream));
+      return store.newestCursor(stream, signal);
+    },
     endStream: (stream, signal) => store.endStream(stream, signal),
     sweep: (signal) => store.sweep(signal),
     close: () => store.close(),

@@ -25,6 +25,8 @@ export interface Feed {
     page?: PageRequest & { readonly subject?: string },
     signal?: AbortSignal,
   ): Promise<{ readonly items: readonly FeedEvent[]; readonly cursor: string }>;
+  /** The cursor after everything that was committed by now. */
+  newest(caller: Caller, signal?: AbortSignal): Promise<string>;
   /** As everybody outside sees it. */
   present(caller: Caller, event: FeedEvent): CloudEvent;
 }
@@ -40,6 +42,8 @@ interface Place {
   readonly position: string;
   readonly at: number;
 }
+
+const listOf = (tenant: string): string => `events of ${tenant}`;
 
 const placeText = ({ position, at }: Place): string => `${at.toString(36)}.${position}`;
 
@@ -64,12 +68,19 @@ export const createFeed = ({ store, broker, clock }: Pick<ControlDeps, 'store' |
   return {
     present: ({ tenant }, event) => cloudEventOf({ ...event, stream: tenant }, broker()),
 
+    async newest(caller, signal) {
+      mustHave(caller, 'events:read');
+      const { tenant } = caller;
+      const at = clock.now();
+      return encodeCursor(listOf(tenant), placeText({ position: await store.newestCursor(tenant, signal), at }));
+    },
+
     async list(caller, page = {}, signal) {
       mustHave(caller, 'events:read');
       const { tenant } = caller;
       const limit = limitOf(page);
       const items: FeedEvent[] = [];
-      const list = `events of ${tenant}`;
+      const list = listOf(tenant);
       const text = decodeCursor(list, page.cursor);
       const known = text === undefined ? undefined : placeOf(text);
       if (known) await mustReach(known, tenant, signal);

@@ -43,6 +43,8 @@ export interface Tenants {
   listKeys(caller: Caller, page?: PageRequest, signal?: AbortSignal): Promise<Page<ApiKeyView>>;
   /** `unauthenticated` when the key is unknown, revoked or expired, with the same words for each; `tenant_suspended` for a good one. */
   authenticate(secret: string, origin: Origin, signal?: AbortSignal): Promise<Caller>;
+  /** The caller that this key is now, for what it opened before. Refuses as `authenticate` does. */
+  authenticateAgain(tenant: string, id: string, origin: Origin, signal?: AbortSignal): Promise<Caller>;
 }
 
 const maxOverlapSeconds = 30 * 86_400;
@@ -57,6 +59,13 @@ export function createTenants(deps: TenantsDeps, known: KnownTenants, keyUse: Ke
     const item = await store.get<ApiKeyRecord>(pk, sk, signal);
     if (!item) throw new AppError('not_found', `there is no API key ${JSON.stringify(id)}`, { detail: { id } });
     return item;
+  }
+
+  async function callerOf(tenant: string, record: ApiKeyRecord, origin: Origin, signal?: AbortSignal): Promise<Caller> {
+    if (!isLive(record, clock.now())) throw refusedKey();
+    const { id, role, scopes } = record;
+    await known.mustServe(tenant, signal);
+    return { ...origin, tenant, principal: `api-key/${id}`, role, ...(scopes === undefined ? {} : { scopes }) };
   }
 
   return {
@@ -195,19 +204,19 @@ export function createTenants(deps: TenantsDeps, known: KnownTenants, keyUse: Ke
       const parsed = parseKeyText(text);
       const { pk, sk } = key.apiKey(parsed?.tenant ?? 'none', parsed?.id ?? 'none');
       const item = parsed && (await store.get<ApiKeyRecord>(pk, sk, signal));
-      if (!parsed || !item || !sameText(item.value.hash, sha256Hex(text)) || !isLive(item.value, clock.now())) {
-        throw new AppError('unauthenticated', 'this API key is unknown, revoked or expired');
-      }
-      const { id, role, scopes } = item.value;
-      await known.mustServe(parsed.tenant, signal);
-      await keyUse.used(parsed.tenant, id, signal);
-      return {
-        ...origin,
-        tenant: parsed.tenant,
-        principal: `api-key/${id}`,
-        role,
-        ...(scopes === undefined ? {} : { scopes }),
-      };
+      if (!parsed || !item || !sameText(item.value.hash, sha256Hex(text))) throw refusedKey();
+      const caller = await callerOf(parsed.tenant, item.value, origin, signal);
+      await keyUse.used(parsed.tenant, item.value.id, signal);
+      return caller;
+    },
+
+    async authenticateAgain(tenant, id, origin, signal) {
+      const { pk, sk } = key.apiKey(tenant, id);
+      const item = await store.get<ApiKeyRecord>(pk, sk, signal);
+      if (!item) throw refusedKey();
+      return callerOf(tenant, item.value, origin, signal);
     },
   };
 }
+
+const refusedKey = (): AppError => new AppError('unauthenticated', 'this API key is unknown, revoked or expired');

@@ -1,4 +1,4 @@
-/** WebSocket $disconnect. Best effort, and only a hint that the agent may be gone: it has its time to come back. */
+/** WebSocket $disconnect. Best effort, and of an agent only a hint that it may be gone: it has its time to come back. */
 import { compositionOf } from '#functions/runtime/composition.ts';
 import type { SocketFunction } from './socket.ts';
 

@@ -18,7 +18,7 @@ async function doorbell(eventsPerMinute: number) {
     requestId: 'r',
   };
   const { connections, ...rest } = fixture.composition;
-  const composition = { ...rest, connections: { ...connections, agentOf: async () => agent } };
+  const composition = { ...rest, connections: { ...connections, holderOf: async () => ({ agent }) } };
   return (body: string | undefined) => {
     const requestContext = { connectionId: 'c', requestId: 'r' };
     const event = { requestContext, body, isBase64Encoded: false } as unknown as SocketEvent;

@@ -1,9 +1,15 @@
-/** WebSocket $default: the only thing an agent says on its doorbell is ping. Only refused frames are logged: each of an idle agent would be as many lines as its reports. */
-import { compositionOf } from '#functions/runtime/composition.ts';
+/** WebSocket $default: the only thing an agent or a portal says is ping. Only refused frames are logged: each of an idle agent would be as many lines as its reports. */
+import type { APIGatewayProxyResultV2 } from 'aws-lambda';
+import type { AgentCaller } from '#control/access/caller.ts';
+import type { Listener } from '#control/events/listeners.ts';
+import { type Composition, compositionOf } from '#functions/runtime/composition.ts';
+import { endsListening, listenerCaller } from '#functions/runtime/listening.ts';
 import { requestMessage } from '#functions/runtime/request-log.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { codes, type ErrorCode } from '#shared/errors/codes.ts';
+import { type FeedFrame, ListenerFrame } from '#shared/schema/api/listening.ts';
 import { AgentFrame } from '#shared/schema/protocol/agent-protocol.ts';
-import type { SocketFunction } from './socket.ts';
+import type { SocketEvent, SocketFunction } from './socket.ts';
 
 const parse = (text: string | undefined): unknown => {
   try {
@@ -13,20 +19,31 @@ const parse = (text: string | undefined): unknown => {
   }
 };
 
-export const handler: SocketFunction = async (event, context) => {
-  const { control, connections, log } = compositionOf(context);
-  const agent = await connections.agentOf(event.requestContext.connectionId);
-  if (agent === undefined) return { statusCode: 410 };
+interface Sender {
+  readonly tenant: string;
+  readonly principal: string;
+}
+
+function refused({ log }: Composition, event: SocketEvent, { tenant, principal }: Sender, code: ErrorCode) {
+  const { requestId, connectionId } = event.requestContext;
+  const status = codes[code].http;
+  log.info(requestMessage, { requestId, connectionId, route: '$default', tenant, principal, status, code });
+  return { statusCode: status };
+}
+
+async function heardOfAgent(
+  composition: Composition,
+  event: SocketEvent,
+  agent: AgentCaller,
+): Promise<APIGatewayProxyResultV2> {
+  const { control } = composition;
   const { tenant, clusterId, protocol } = agent;
   try {
     // A frame counts as a request does, also when it says nothing that is understood.
     await control.tenants.admit(tenant, 'events');
   } catch (error) {
     if (codeOf(error) !== 'rate_limited') throw error;
-    const { requestId, connectionId } = event.requestContext;
-    const facts = { requestId, connectionId, route: '$default', tenant, principal: agent.principal };
-    log.info(requestMessage, { ...facts, status: 429, code: 'rate_limited' });
-    return { statusCode: 429 };
+    return refused(composition, event, agent, 'rate_limited');
   }
   // A newer agent may say more; what is not understood is ignored.
   const { data: ping } = AgentFrame.safeParse(parse(event.body));
@@ -43,4 +60,36 @@ export const handler: SocketFunction = async (event, context) => {
     statusCode: 200,
     ...(!(knows && ping.answer !== true) && { body: JSON.stringify({ type: 'pong', ...news }) }),
   };
+}
+
+async function heardOfListener(
+  composition: Composition,
+  event: SocketEvent,
+  listener: Listener,
+): Promise<APIGatewayProxyResultV2> {
+  const { control, connections } = composition;
+  const { tenant, keyId } = listener;
+  const { connectionId, requestId } = event.requestContext;
+  try {
+    await control.tenants.admit(tenant, 'requests');
+    const caller = await listenerCaller(control, listener, { from: '', requestId });
+    if (!ListenerFrame.safeParse(parse(event.body)).success) return { statusCode: 200 };
+    const pong: FeedFrame = { type: 'pong', cursor: await control.events.newest(caller) };
+    return { statusCode: 200, body: JSON.stringify(pong) };
+  } catch (error) {
+    const code = codeOf(error);
+    const ends = endsListening(error);
+    if (code === undefined || !(ends || code === 'rate_limited')) throw error;
+    if (ends) await connections.close(connectionId);
+    return refused(composition, event, { tenant, principal: `api-key/${keyId}` }, code);
+  }
+}
+
+export const handler: SocketFunction = async (event, context) => {
+  const composition = compositionOf(context);
+  const holder = await composition.connections.holderOf(event.requestContext.connectionId);
+  if (holder === undefined) return { statusCode: 410 };
+  return 'agent' in holder
+    ? heardOfAgent(composition, event, holder.agent)
+    : heardOfListener(composition, event, holder.listener);
 };

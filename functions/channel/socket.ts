@@ -1,4 +1,4 @@
-/** What the three WebSocket functions share: the event as API Gateway sends it, and where agents connect. */
+/** What the three WebSocket functions share: the event as API Gateway sends it, and where agents and portals connect. */
 import type { APIGatewayProxyResultV2, APIGatewayProxyWebsocketEventV2, Context } from 'aws-lambda';
 
 /** `$connect` alone carries headers. */

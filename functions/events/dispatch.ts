@@ -1,12 +1,13 @@
-/** Stream of the table: what was committed to the outbox goes to the bus. What the bus does not take is reported, and comes again. */
+/** Stream of the table: what was committed to the outbox goes to the bus, and portals that listen are told. What the bus does not take is reported, and comes again. */
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { Context, DynamoDBBatchItemFailure, DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';
 import { eventOfImage } from '#control/adapters/dynamodb/outbox-item.ts';
+import { isPublic } from '#control/events/types.ts';
 import { cloudCompositionOf } from '#functions/runtime/cloud-composition.ts';
 import { deadlineSignal } from '#functions/runtime/deadline.ts';
 
 export const handler = async ({ Records }: DynamoDBStreamEvent, context: Context): Promise<DynamoDBBatchResponse> => {
-  const { publisher, log } = cloudCompositionOf(context);
+  const { publisher, bell, log } = cloudCompositionOf(context);
   const batchItemFailures: DynamoDBBatchItemFailure[] = [];
   const found = Records.flatMap(({ dynamodb }) => {
     const itemIdentifier = dynamodb?.SequenceNumber ?? '';
@@ -20,10 +21,13 @@ export const handler = async ({ Records }: DynamoDBStreamEvent, context: Context
       return [];
     }
   });
-  const failed = await publisher.publish(
-    found.map(({ event }) => event),
-    deadlineSignal(context),
-  );
+  const signal = deadlineSignal(context);
+  const events = found.map(({ event }) => event);
+  const news = new Set(events.filter(({ type }) => isPublic(type)).map(({ stream }) => stream));
+  const [failed] = await Promise.all([
+    publisher.publish(events, signal),
+    news.size === 0 ? undefined : bell.tell([...news], signal),
+  ]);
   for (const index of failed) batchItemFailures.push({ itemIdentifier: found[index]?.itemIdentifier ?? '' });
   return { batchItemFailures };
 };

@@ -175,7 +175,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       ...(options.longestWaitSeconds !== undefined && { longestWaitSeconds: options.longestWaitSeconds }),
     };
     subscribeEventFunctions(bus, composition);
-    doorbells.attach(server, composition, ids, turns);
+    doorbells.attach(server, composition, { ids, turns, hear: changes.hear });
     const api = createHttpGateway(composition, createRouter(httpFunctions), ids, {
       proxies,
       turns,

@@ -11,6 +11,8 @@ export interface ChangeSignal {
   /** The store with an ear on it. */
   readonly store: Store;
   readonly listen: Composition['listen'];
+  /** Calls `hear` at each commit that changes what has one of these names, right after it, until the answer is called. `hear` must not throw. */
+  readonly hear: (names: readonly string[], hear: () => void) => () => void;
   /** How many long polls wait right now. */
   readonly waiting: () => number;
 }
@@ -60,6 +62,12 @@ export function listenIn(store: Store, options: ListenOptions): ChangeSignal {
         if (ears.size === 0) return;
         for (const name of changesOf(ops, events)) for (const hear of ears.get(name) ?? []) hear();
       },
+    },
+    hear(names, hear) {
+      for (const name of names) add(name, hear);
+      return () => {
+        for (const name of names) remove(name, hear);
+      };
     },
     listen(tenant, names) {
       stopping.throwIfAborted();

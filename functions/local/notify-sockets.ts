@@ -1,8 +1,9 @@
-/** The agents' WebSockets of one process: the same three functions as behind an API Gateway WebSocket API, and the channel that rings. */
+/** The WebSockets of one process, of agents and of portals: the same three functions as behind an API Gateway WebSocket API, and the channel that rings. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import type { AgentCaller } from '#control/access/caller.ts';
+import type { Listener } from '#control/events/listeners.ts';
 import type { AgentChannel, ClusterRef } from '#control/ports/agent-channel.ts';
 import { handler as connect } from '#functions/channel/connect.ts';
 import { handler as disconnect } from '#functions/channel/disconnect.ts';
@@ -10,8 +11,10 @@ import { handler as message } from '#functions/channel/message.ts';
 import { type SocketEvent, type SocketFunction, socketPath } from '#functions/channel/socket.ts';
 import type { Composition, Connections } from '#functions/runtime/composition.ts';
 import type { Ids } from '#shared/ports/ids.ts';
+import type { ChangeSignal } from './change-signal.ts';
 import { fromGatewayResult, splitUrl } from './gateway-event.ts';
 import { invocationContext } from './invocation.ts';
+import { createListeningSockets } from './listening-sockets.ts';
 import { type Proxies, trustProxies } from './proxies.ts';
 import { type StartTurns, turnOf, turnOfAddress } from './start-turns.ts';
 
@@ -27,25 +30,35 @@ const lingerMs = 2_000;
 
 const refKey = ({ tenant, clusterId }: ClusterRef): string => `${tenant}/${clusterId}`;
 
+interface Attached {
+  readonly ids: Ids;
+  readonly turns: StartTurns;
+  readonly hear: ChangeSignal['hear'];
+}
+
 export interface NotifySockets extends AgentChannel {
   readonly connections: Connections;
   /** How many agents are connected. */
   readonly size: number;
   /** Frames are handled in turns over the tenants, connections are opened in turns over their addresses. */
-  attach(server: Server, composition: Composition, ids: Ids, turns: StartTurns): void;
+  attach(server: Server, composition: Composition, { ids, turns, hear }: Attached): void;
   close(): Promise<void>;
 }
 
 interface Connection {
   agent?: AgentCaller;
+  listener?: Listener;
   socket?: WebSocket;
   alive: boolean;
 }
+
+const tenantOf = ({ agent, listener }: Connection): string => agent?.tenant ?? listener?.tenant ?? '';
 
 export function createNotifySockets(proxies: Proxies = trustProxies([])): NotifySockets {
   const open = new Map<string, Connection>();
   const byCluster = new Map<string, Set<Connection>>();
   const sockets = new WebSocketServer({ noServer: true, maxPayload: maxFrameBytes, clientTracking: true });
+  const listening = createListeningSockets((connectionId) => open.get(connectionId)?.socket);
   let keepAlive: NodeJS.Timeout | undefined;
   let closing = false;
 
@@ -57,12 +70,21 @@ export function createNotifySockets(proxies: Proxies = trustProxies([])): Notify
       const key = refKey(agent);
       byCluster.set(key, (byCluster.get(key) ?? new Set()).add(connection));
     },
-    async agentOf(connectionId) {
-      return open.get(connectionId)?.agent;
+    async listens(connectionId, listener) {
+      const connection = open.get(connectionId);
+      if (connection === undefined) return;
+      listening.add(connectionId, listener);
+      connection.listener = listener;
+    },
+    async holderOf(connectionId) {
+      const { agent, listener } = open.get(connectionId) ?? {};
+      if (agent !== undefined) return { agent };
+      return listener && { listener };
     },
     async closed(connectionId) {
       const connection = open.get(connectionId);
       open.delete(connectionId);
+      if (connection?.listener !== undefined) listening.remove(connectionId, connection.listener);
       if (connection?.agent === undefined) return undefined;
       const key = refKey(connection.agent);
       const peers = byCluster.get(key);
@@ -76,20 +98,24 @@ export function createNotifySockets(proxies: Proxies = trustProxies([])): Notify
       for (const { socket } of peers) socket?.close(1008, 'the cluster has left');
       return peers.length;
     },
+    async close(connectionId) {
+      open.get(connectionId)?.socket?.close(1008, 'refused');
+    },
   };
 
   return {
     connections,
     get size() {
-      return [...open.values()].filter((c) => c.socket !== undefined).length;
+      return [...open.values()].filter(({ socket, agent }) => socket !== undefined && agent !== undefined).length;
     },
     ring(cluster, revision) {
       for (const { socket } of byCluster.get(refKey(cluster)) ?? []) {
         if (socket?.readyState === 1) socket.send(JSON.stringify({ type: 'desired', revision }));
       }
     },
-    attach(server, composition, ids, turns) {
-      const { log } = composition;
+    attach(server, composition, { ids, turns, hear }) {
+      const { log, control, clock } = composition;
+      listening.attach({ control, clock, log, turns, hear });
       const invoke = (run: SocketFunction, event: SocketEvent, name: string) =>
         run(event, invocationContext(composition, name, event.requestContext.requestId));
 
@@ -99,7 +125,7 @@ export function createNotifySockets(proxies: Proxies = trustProxies([])): Notify
         await turns.take(turnOfAddress(proxies.clientOf(request)));
         if (raw.destroyed) return;
         if (splitUrl(request.url ?? '').rawPath !== socketPath) {
-          return refuse(raw, 404, `agents connect at ${socketPath}\n`);
+          return refuse(raw, 404, `agents and portals connect at ${socketPath}\n`);
         }
         const event = socketEvent('CONNECT', connectionId, requestId, composition.clock.now(), request, proxies);
         const connection: Connection = { alive: true };
@@ -125,7 +151,7 @@ export function createNotifySockets(proxies: Proxies = trustProxies([])): Notify
           handleInTurn(socket, (data) => {
             connection.alive = true;
             return turns
-              .take(turnOf(connection.agent?.tenant ?? ''))
+              .take(turnOf(tenantOf(connection)))
               .then(() => invoke(message, on('MESSAGE', data.toString()), '$default'))
               .then((answer) => {
                 const { statusCode, body } = fromGatewayResult(answer);
@@ -163,6 +189,7 @@ export function createNotifySockets(proxies: Proxies = trustProxies([])): Notify
     },
     async close() {
       closing = true;
+      listening.close();
       clearInterval(keepAlive);
       const ending = [...sockets.clients].map(async (socket) => {
         const closed = new Promise((resolve) => socket.once('close', resolve));

@@ -19,7 +19,14 @@ export function withoutStore<E, R>(
   composeFrom(
     (): Composition => ({
       control: new Proxy({} as Control, { get: () => useCases }),
-      connections: { opened: refused, agentOf: refused, closed: refused, hangUp: refused },
+      connections: {
+        opened: refused,
+        listens: refused,
+        holderOf: refused,
+        closed: refused,
+        hangUp: refused,
+        close: refused,
+      },
       clock: systemClock,
       log: createJsonLog('info'),
       version,

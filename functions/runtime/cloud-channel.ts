@@ -1,6 +1,7 @@
 /** For functions that may ring: the WebSocket API's management endpoint. */
 import { ApiGatewayManagementApiClient } from '@aws-sdk/client-apigatewaymanagementapi';
 import { createGatewayChannel } from '#control/adapters/apigateway/gateway-channel.ts';
+import { createSocketGateway } from '#control/adapters/apigateway/socket-gateway.ts';
 import { clientSettings } from './client-settings.ts';
 import type { CloudChannel, PartDeps } from './cloud.ts';
 
@@ -12,7 +13,9 @@ const hasty = {
 
 export const gatewayChannel = ({ env, log, connections }: PartDeps): CloudChannel =>
   createGatewayChannel({
-    client: new ApiGatewayManagementApiClient({ ...clientSettings, ...hasty, endpoint: env.SOCKET_ENDPOINT }),
+    gateway: createSocketGateway(
+      new ApiGatewayManagementApiClient({ ...clientSettings, ...hasty, endpoint: env.SOCKET_ENDPOINT }),
+    ),
     connections,
     log,
   });

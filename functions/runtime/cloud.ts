@@ -5,6 +5,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Context } from 'aws-lambda';
 import { type ConnectionTable, createConnectionTable } from '#control/adapters/apigateway/connections.ts';
+import type { ListenerBell } from '#control/adapters/apigateway/listener-bell.ts';
 import type { TenantSessions } from '#control/adapters/aws-targets/tenant-session.ts';
 import { type Backoff, jitteredBackoff } from '#control/adapters/dynamodb/backoff.ts';
 import { createDynamoDbStore } from '#control/adapters/dynamodb/dynamodb-store.ts';
@@ -12,6 +13,7 @@ import { createDeliveredBus } from '#control/adapters/eventbridge/delivered-bus.
 import type { Publisher } from '#control/adapters/eventbridge/publisher.ts';
 import { createHttpsJson } from '#control/adapters/https-json/https-json.ts';
 import { type Control, createControl } from '#control/control.ts';
+import type { Listener } from '#control/events/listeners.ts';
 import type { AgentChannel, ClusterRef } from '#control/ports/agent-channel.ts';
 import type { EventTargetSender } from '#control/ports/event-target-sender.ts';
 import type { SecretBox } from '#control/ports/secret-box.ts';
@@ -23,6 +25,7 @@ import type { CloudComposition } from './cloud-composition.ts';
 import { composeFrom } from './composition.ts';
 import { CloudEnv } from './env.ts';
 import { createJsonLog } from './json-log.ts';
+import { mayListenAt } from './listening.ts';
 import { createSystemIds } from './system-ids.ts';
 
 export interface PartDeps {
@@ -32,15 +35,21 @@ export interface PartDeps {
   readonly backoff: Backoff;
 }
 
+export interface BellDeps extends PartDeps {
+  readonly mayListen: (listener: Listener, signal: AbortSignal) => Promise<boolean>;
+}
+
 export interface CloudChannel extends AgentChannel {
   settled(): Promise<void>;
   hangUp(cluster: ClusterRef): Promise<number>;
+  close(connectionId: string): Promise<void>;
 }
 
 /** What only some functions have the right to. */
 export interface Parts {
   readonly channel?: (deps: PartDeps) => CloudChannel;
   readonly publisher?: (deps: PartDeps) => Publisher;
+  readonly bell?: (deps: BellDeps) => ListenerBell;
   readonly secretBox?: (deps: PartDeps) => SecretBox;
   readonly webhookSender?: (deps: PartDeps) => WebhookSender;
   readonly eventTargetSender?: (deps: PartDeps) => EventTargetSender;
@@ -115,9 +124,11 @@ function compose(
     ...(sessions && { controlOf: controlFor(sessions) }),
     connections: {
       opened: (connectionId, agent) => connections.add(connectionId, agent),
-      agentOf: (connectionId) => connections.agentOf(connectionId),
+      listens: (connectionId, listener) => connections.listeners.add(connectionId, listener),
+      holderOf: (connectionId) => connections.holderOf(connectionId),
       closed: (connectionId) => connections.remove(connectionId),
       hangUp: (cluster) => channel.hangUp(cluster),
+      close: (connectionId) => channel.close(connectionId),
     },
     clock,
     log,
@@ -132,6 +143,7 @@ function compose(
     doorbellUrl: env.SOCKET_URL ?? env.SOCKET_ENDPOINT.replace(/^http/, 'ws'),
     delivered,
     publisher: parts.publisher?.(deps) ?? { publish: async (events) => events.map((_, index) => index) },
+    bell: parts.bell?.({ ...deps, mayListen: mayListenAt(control) }) ?? noBell(log),
   };
   return { composition, channel };
 }
@@ -166,4 +178,10 @@ const withoutRight = (log: Log): CloudChannel => ({
   ring: (cluster) => log.error('this function has no right to ring', undefined, { ...cluster }),
   settled: async () => undefined,
   hangUp: async () => 0,
+  close: async (connectionId) =>
+    log.error('this function has no right to close connections', undefined, { connectionId }),
+});
+
+const noBell = (log: Log): ListenerBell => ({
+  tell: async () => log.error('this function has no right to tell listeners', undefined, {}),
 });

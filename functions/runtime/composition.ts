@@ -5,19 +5,24 @@
 import type { Context } from 'aws-lambda';
 import type { AgentCaller } from '#control/access/caller.ts';
 import type { Control } from '#control/control.ts';
+import type { Listener, SocketHolder } from '#control/events/listeners.ts';
 import type { ClusterRef } from '#control/ports/agent-channel.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 
-/** The agents' open doorbell connections, by connection id. */
+/** The open WebSockets of agents and portals, by connection id. */
 export interface Connections {
   opened(connectionId: string, agent: AgentCaller): Promise<void>;
+  /** A portal is told of news from now on. Throws `limit_reached`. */
+  listens(connectionId: string, listener: Listener): Promise<void>;
   /** Undefined when it is not open. */
-  agentOf(connectionId: string): Promise<AgentCaller | undefined>;
+  holderOf(connectionId: string): Promise<SocketHolder | undefined>;
   /** Answers with the agent when it has no other one open. */
   closed(connectionId: string): Promise<AgentCaller | undefined>;
   /** Closes every connection of a cluster; how many there were. */
   hangUp(cluster: ClusterRef): Promise<number>;
+  /** Closes this one. */
+  close(connectionId: string): Promise<void>;
 }
 
 /** What it hears is a hint, like every event. */

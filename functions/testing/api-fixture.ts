@@ -26,7 +26,7 @@ import { ManualClock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
 import type { AgentClaims, ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
-import { createTableGuard, MissingRight } from './table-guard.ts';
+import { createTableGuard, MissingRight, type TableGuard } from './table-guard.ts';
 
 export interface ApiAnswer {
   readonly status: number;
@@ -76,6 +76,8 @@ export interface ApiFixture {
   readonly control: Control;
   readonly composition: Composition;
   readonly operatorKey: string;
+  /** Holds functions that a test calls by itself against their rights. */
+  readonly guard: TableGuard;
   call(call: ApiCall): Promise<ApiAnswer>;
   /** A tenant with its first admin key. */
   tenant(name: string): Promise<string>;
@@ -143,9 +145,11 @@ export async function createApiFixture(options: ApiFixtureOptions = {}): Promise
       guard.hasSessions() ? createControl({ ...uses, store: guard.guarded(store, tenant) }) : control,
     connections: {
       opened: async () => undefined,
-      agentOf: async () => undefined,
+      listens: async () => undefined,
+      holderOf: async () => undefined,
       closed: async () => undefined,
       hangUp: async () => 0,
+      close: async () => undefined,
     },
     clock,
     log,
@@ -230,6 +234,7 @@ export async function createApiFixture(options: ApiFixtureOptions = {}): Promise
     control,
     composition,
     operatorKey,
+    guard,
     call,
     async tenant(name) {
       const { body } = await call({ method: 'POST', path: '/v1/tenants', key: operatorKey, body: { name } });

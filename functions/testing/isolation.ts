@@ -13,6 +13,7 @@ import document from '#functions/api/openapi.json' with { type: 'json' };
 import { type ApiAnswer, type ApiCall, type ApiFixture, apiUrl, createApiFixture } from './api-fixture.ts';
 import { fromSchema, type Schema, seededChoice } from './from-schema.ts';
 import { acrossByDesign, notPerformed } from './isolation-design.ts';
+import { openPortals, recordEvents } from './portals.ts';
 
 interface Parameter {
   readonly name: string;
@@ -63,6 +64,8 @@ interface Tenant {
 export interface IsolationReport {
   readonly operations: number;
   readonly twins: number;
+  /** Frames to portals that listen. */
+  readonly told: number;
   readonly byStatus: Readonly<Record<string, number>>;
   /** How often each operation was performed, and how often with success. */
   readonly byOperation: Readonly<Record<string, { readonly tried: number; readonly done: number }>>;
@@ -106,11 +109,13 @@ export async function runIsolation({
     broken = new IsolationBroken(what);
     return broken;
   };
+  const events = recordEvents();
   const fixture = await createApiFixture({
     limits: selfHostedLimits,
     documents: imaginedProviders,
-    wrap: (store) => guarded(store, () => serving, breach),
+    wrap: (store) => guarded(events.wrap(store), () => serving, breach),
   });
+  const portals = openPortals(fixture, events);
   const agentKeys = newAgentKeys();
   const tenants: Tenant[] = [];
   for (const [i, name] of tenantNames.slice(0, howMany).entries()) {
@@ -127,6 +132,24 @@ export async function runIsolation({
   const byStatus: Record<string, number> = {};
   const byOperation: Record<string, { tried: number; done: number }> = {};
   let twins = 0;
+  let told = 0;
+
+  /** A portal of each tenant hears that there is news, of its own tenant and no other, and nothing of what it is. */
+  async function tellPortals(): Promise<void> {
+    const { streams, frames } = await portals.dispatch();
+    for (const { connectionId: name, frame } of frames) {
+      if (!streams.has(name))
+        throw new IsolationBroken(`a portal of ${name} was told, and nothing of it was committed`);
+      const text = JSON.stringify(frame);
+      if (text !== '{"type":"events"}') throw new IsolationBroken(`a portal of ${name} was told ${text}`);
+      told += 1;
+    }
+    for (const { name, keys } of tenants) {
+      if (portals.isOpen(name)) continue;
+      const { status } = await portals.connect(name, keys.viewer ?? '');
+      if (status !== 200 && status !== 401) throw new IsolationBroken(`a portal of ${name} was refused: ${status}`);
+    }
+  }
 
   /** Everything new in an answer to a tenant is its own. */
   function learn(tenant: Tenant, { text, status, body }: ApiAnswer, sentText: string): void {
@@ -303,8 +326,9 @@ export async function runIsolation({
     if (answer.status === 401 && !operation.agent) await renewKeys(fixture, tenant);
     if (i % 97 === 0) for (const cluster of tenant.clusters) await enroll(fixture, tenant, cluster, agentKeys);
     if (i % 503 === 0) await fixture.control.peerings.sweep();
+    if (i % 3 === 0) await tellPortals();
   }
-  return { operations: count, twins, byStatus, byOperation };
+  return { operations: count, twins, told, byStatus, byOperation };
 }
 
 const performed = operations.filter(({ id }) => !(id in notPerformed));

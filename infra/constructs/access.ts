@@ -67,6 +67,15 @@ function onTable(
   ];
 }
 
+/** IAM cannot tell the connections of agents from those of portals. */
+const onConnections = ({ names, channel }: Reachable): Statement[] => [
+  {
+    sid: 'Ring',
+    actions: ['execute-api:ManageConnections'],
+    resources: [names.arn('execute-api', `${channel.apiId}/${channel.stageName}/*/@connections/*`)],
+  },
+];
+
 /** What each need means. Reads are item and partition reads: no scan, no index. */
 const meanings: Readonly<Record<Access, (reach: Reachable, fn: CloudFunction) => Statement[]>> = {
   'table:read': ({ names }, fn) =>
@@ -90,13 +99,8 @@ const meanings: Readonly<Record<Access, (reach: Reachable, fn: CloudFunction) =>
     },
   ],
   'bus:publish': ({ names }) => [{ sid: 'Publish', actions: ['events:PutEvents'], resources: [names.busArn] }],
-  'channel:ring': ({ names, channel }) => [
-    {
-      sid: 'Ring',
-      actions: ['execute-api:ManageConnections'],
-      resources: [names.arn('execute-api', `${channel.apiId}/${channel.stageName}/*/@connections/*`)],
-    },
-  ],
+  'channel:ring': onConnections,
+  'listeners:tell': onConnections,
   'box:open': ({ names }) => [
     { sid: 'ReadKeyring', actions: ['secretsmanager:GetSecretValue'], resources: [names.boxSecretArn] },
   ],

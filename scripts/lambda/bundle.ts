@@ -33,6 +33,7 @@ function entryOf({ file, access }: CloudFunction, version: string): string {
   }
   const parts = [
     access.includes('channel:ring') && (['channel', 'gatewayChannel', 'cloud-channel'] as const),
+    access.includes('listeners:tell') && (['bell', 'gatewayBell', 'cloud-bell'] as const),
     access.includes('box:open') && (['secretBox', 'keyringBox', 'cloud-secret-box'] as const),
     access.includes('webhooks:post') && (['webhookSender', 'publicWebhookSender', 'cloud-webhook-sender'] as const),
     access.includes('event-targets:send') &&

@@ -10,7 +10,7 @@ import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { brokerUrl, type Cloud, startCloud } from './cloud.ts';
 import { type Answer, answerOf, LambdaAgent } from './lambda-agent.ts';
-import { httpEvent, scheduledEvent } from './platform-events.ts';
+import { connectEvent, disconnectEvent, httpEvent, messageEvent, scheduledEvent } from './platform-events.ts';
 import streamRecord from './samples/stream-record.json' with { type: 'json' };
 
 const functions = [
@@ -320,6 +320,44 @@ test('a cluster that leaves is hung up on by the rule, and one that vanished is 
   expect((await suhl.say({ type: 'ping' })).status).toBe(410);
 });
 
+test('a portal that listens is told by the dispatcher, reads the feed from where its pong said, and is hung up on when its key is revoked', async () => {
+  const caller = { from: 'test', requestId: 'rq', tenant, principal: 'system', role: 'admin' } as const;
+  const { key, secret } = await controlHere().tenants.createKey(caller, { name: 'portal', role: 'viewer' });
+  const connectionId = 'portal=';
+  const say = async (frame: unknown) =>
+    answerOf<{ cursor: string }>(
+      await cloud.invoke('channel-message', messageEvent(connectionId, JSON.stringify(frame))),
+    );
+  const opening = connectEvent(connectionId, `Bearer ${secret}`);
+  expect(await cloud.invoke('channel-connect', opening)).toMatchObject({ statusCode: 200 });
+  await cloud.lose();
+  const { body } = await say({ type: 'ping' });
+  expect(body).toEqual({ type: 'pong', cursor: expect.any(String) });
+  await joined('lahr');
+  await cloud.deliver();
+  const frames = cloud.sockets.posted.filter((posted) => posted.connectionId === connectionId);
+  expect(frames.length).toBeGreaterThan(0);
+  for (const { frame } of frames) expect(frame).toEqual({ type: 'events' });
+  const event = httpEvent({
+    method: 'GET',
+    path: '/v1/events',
+    authorization: `Bearer ${secret}`,
+    query: { cursor: body.cursor },
+  });
+  const feed = answerOf<{ items: { subject: string }[] }>(await cloud.invoke('api-events-list', event));
+  expect(feed.body.items.map(({ subject }) => subject)).toContain('cluster/lahr');
+  await controlHere().tenants.revokeKey(caller, key.id);
+  await cloud.deliver();
+  expect(cloud.sockets.deleted).toContain(connectionId);
+  expect((await say({ type: 'ping' })).status).toBe(410);
+  expect(await cloud.invoke('channel-connect', opening)).toMatchObject({ statusCode: 401 });
+  // With another one, left on purpose.
+  const other = connectEvent('portal2=', `Bearer ${apiKey}`);
+  expect(await cloud.invoke('channel-connect', other)).toMatchObject({ statusCode: 200 });
+  expect(await cloud.invoke('channel-disconnect', disconnectEvent('portal2='))).toMatchObject({ statusCode: 200 });
+  expect(cloud.rights.refused).toEqual([]);
+});
+
 test('a sample stream record becomes an event, and what is unreadable is reported by its number', async () => {
   const bad = structuredClone(streamRecord);
   bad.dynamodb.NewImage.val.S = '{"id":1}';
@@ -345,10 +383,8 @@ test('the feed shows what happened, in order, and no function lacked a right', a
   const first = ['tenant.created', 'cluster.join-token-created', 'cluster.joined'];
   expect(body.items.slice(0, 3).map(({ type }, i) => type.includes(first[i] ?? ''))).toEqual([true, true, true]);
   expect(cloud.rights.refused).toEqual([]);
-  // Each that has rights on the table, the dispatcher and health apart.
-  expect([...cloud.rights.allowed.keys()].sort()).toEqual(
-    functions.filter((name) => !['api-health', 'events-dispatch'].includes(name)).sort(),
-  );
+  // Each that has rights on the table, health apart.
+  expect([...cloud.rights.allowed.keys()].sort()).toEqual(functions.filter((name) => name !== 'api-health').sort());
   // One for each process that served the tenant.
   const withSessions = [...new Set(cloud.rights.sessions.map((session) => session.name))].sort();
   expect(withSessions).toEqual(['api-clusters-get', 'api-events-list', 'api-join-tokens-create', 'api-peerings-get']);

@@ -1,24 +1,25 @@
-/** Which agents hold a WebSocket open, kept in the store: found by connection when a message arrives, by cluster when it is rung. */
-import { codeOf } from '#shared/errors/app-error.ts';
+/** Which agents and portals hold a WebSocket open, kept in the store: found by connection when a message arrives, by cluster or tenant when it is rung. */
 import type { Clock } from '#shared/ports/clock.ts';
 import type { AgentCaller } from '../../access/caller.ts';
+import type { Listener, SocketHolder } from '../../events/listeners.ts';
 import type { ClusterRef } from '../../ports/agent-channel.ts';
 import type { Key, Store } from '../../ports/store.ts';
+import { connectionLifeMs, connectionPartition, dropEntry, putEntry } from './connection-items.ts';
+import { createListenerTable, type ListenerTable, listenerKey } from './listeners.ts';
 
 export interface ConnectionTable {
   add(connectionId: string, agent: AgentCaller, signal?: AbortSignal): Promise<void>;
-  agentOf(connectionId: string, signal?: AbortSignal): Promise<AgentCaller | undefined>;
+  holderOf(connectionId: string, signal?: AbortSignal): Promise<SocketHolder | undefined>;
   of(cluster: ClusterRef, signal?: AbortSignal): Promise<readonly string[]>;
   /** Answers with the agent when it was known here and has no other one. */
   remove(connectionId: string, signal?: AbortSignal): Promise<AgentCaller | undefined>;
+  readonly listeners: ListenerTable;
 }
 
-/** API Gateway ends every connection after two hours, and `$disconnect` is best effort. */
-export const connectionLifeMs = 2 * 3_600_000 + 60_000;
 /** An agent has one; more are the remains of reconnections. */
 const mostPerCluster = 20;
 
-const byId = (connectionId: string): Key => ({ pk: `system/connections/${connectionId}`, sk: 'agent' });
+const agentKey = (connectionId: string): Key => ({ pk: connectionPartition(connectionId), sk: 'agent' });
 const ofCluster = ({ tenant, clusterId }: ClusterRef): string => `t/${tenant}/connections/${clusterId}`;
 
 export function createConnectionTable({
@@ -28,11 +29,16 @@ export function createConnectionTable({
   readonly store: Store;
   readonly clock: Clock;
 }): ConnectionTable {
+  const listeners = createListenerTable({ store, clock });
+
   /** Asked for every ping, hence at half the price first; a connection that was opened this second may only be seen by the second read. */
-  const agentOf = async (connectionId: string, signal?: AbortSignal): Promise<AgentCaller | undefined> => {
-    const { pk, sk } = byId(connectionId);
-    const { items } = await store.query<AgentCaller>({ partition: pk, limit: 1, eventual: true }, signal);
-    return (items[0] ?? (await store.get<AgentCaller>(pk, sk, signal)))?.value;
+  const holderOf = async (connectionId: string, signal?: AbortSignal): Promise<SocketHolder | undefined> => {
+    const query = { partition: connectionPartition(connectionId), limit: 1 };
+    const { items } = await store.query<AgentCaller | Listener>({ ...query, eventual: true }, signal);
+    const item = items[0] ?? (await store.query<AgentCaller | Listener>(query, signal)).items[0];
+    if (item === undefined) return undefined;
+    const { sk, value } = item;
+    return sk === listenerKey(connectionId).sk ? { listener: value as Listener } : { agent: value as AgentCaller };
   };
 
   const of = async (cluster: ClusterRef, signal?: AbortSignal): Promise<readonly string[]> => {
@@ -40,44 +46,32 @@ export function createConnectionTable({
     return items.map(({ sk }) => sk);
   };
 
-  /** One item at a time: no harm is in either alone, and a transaction of both costs twice as much. */
-  async function put(at: Key, value: unknown, expiresAt: number, signal?: AbortSignal): Promise<void> {
-    try {
-      await store.transact([{ op: 'put', ...at, value, expiresAt }], [], signal);
-    } catch (error) {
-      // Delivered twice: the connection is known already.
-      if (codeOf(error) !== 'version_conflict') throw error;
-    }
-  }
-
-  async function drop(at: Key, signal?: AbortSignal): Promise<void> {
-    try {
-      await store.transact([{ op: 'delete', ...at, ifVersion: 1 }], [], signal);
-    } catch (error) {
-      if (codeOf(error) !== 'version_conflict') throw error;
-    }
-  }
-
   return {
-    agentOf,
+    listeners,
+    holderOf,
 
     async add(connectionId, agent, signal) {
       const expiresAt = clock.now() + connectionLifeMs;
       const { tenant, clusterId, principal, from, requestId, protocol } = agent;
       const known = { tenant, clusterId, principal, from, requestId };
       const value: AgentCaller = protocol === undefined ? known : { ...known, protocol };
-      await put(byId(connectionId), value, expiresAt, signal);
-      await put({ pk: ofCluster(agent), sk: connectionId }, {}, expiresAt, signal);
+      await putEntry(store, { at: agentKey(connectionId), value, expiresAt }, signal);
+      await putEntry(store, { at: { pk: ofCluster(agent), sk: connectionId }, value: {}, expiresAt }, signal);
     },
 
     of,
 
     async remove(connectionId, signal) {
-      const agent = await agentOf(connectionId, signal);
-      if (agent === undefined) return undefined;
+      const holder = await holderOf(connectionId, signal);
+      if (holder === undefined) return undefined;
+      if ('listener' in holder) {
+        await listeners.remove(holder.listener.tenant, [connectionId], signal);
+        return undefined;
+      }
+      const { agent } = holder;
       // The entry by id goes last, so that a retry after a crash in between finds it again.
-      await drop({ pk: ofCluster(agent), sk: connectionId }, signal);
-      await drop(byId(connectionId), signal);
+      await dropEntry(store, { pk: ofCluster(agent), sk: connectionId }, signal);
+      await dropEntry(store, agentKey(connectionId), signal);
       return (await of(agent, signal)).length === 0 ? agent : undefined;
     },
   };

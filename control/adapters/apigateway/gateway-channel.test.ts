@@ -9,8 +9,10 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { createMemoryStore } from '../memory/memory-store.ts';
-import { connectionLifeMs, createConnectionTable } from './connections.ts';
+import { connectionLifeMs } from './connection-items.ts';
+import { createConnectionTable } from './connections.ts';
 import { createGatewayChannel } from './gateway-channel.ts';
+import { createSocketGateway } from './socket-gateway.ts';
 
 const mock = mockClient(ApiGatewayManagementApiClient);
 beforeEach(() => {
@@ -27,7 +29,11 @@ function open() {
   const clock = new ManualClock();
   const connections = createConnectionTable({ store: createMemoryStore({ clock }), clock });
   const client = new ApiGatewayManagementApiClient({ region: 'eu-central-1', endpoint: 'https://example.com/stage' });
-  return { clock, connections, channel: createGatewayChannel({ client, connections, log: silentLog }) };
+  return {
+    clock,
+    connections,
+    channel: createGatewayChannel({ gateway: createSocketGateway(client), connections, log: silentLog }),
+  };
 }
 
 const posted = () =>
@@ -58,7 +64,7 @@ describe('ringing', () => {
     channel.ring(rome, 7);
     await channel.settled();
     expect(await connections.of(rome)).toEqual(['c2']);
-    expect(await connections.agentOf('c1')).toBeUndefined();
+    expect(await connections.holderOf('c1')).toBeUndefined();
     expect(posted().map(([id]) => id)).toContain('c2');
   });
 
@@ -99,7 +105,7 @@ describe('a connection', () => {
     await connections.add('c1', agent);
     await connections.add('c1', agent);
     expect(await connections.of(rome)).toEqual(['c1']);
-    expect(await connections.agentOf('c1')).toEqual(agent);
+    expect(await connections.holderOf('c1')).toEqual({ agent });
     await connections.remove('c1');
     await connections.remove('c1');
     expect(await connections.of(rome)).toEqual([]);
@@ -109,7 +115,7 @@ describe('a connection', () => {
     const { connections, clock } = open();
     await connections.add('c1', agent);
     clock.advance(connectionLifeMs);
-    expect([await connections.of(rome), await connections.agentOf('c1')]).toEqual([[], undefined]);
+    expect([await connections.of(rome), await connections.holderOf('c1')]).toEqual([[], undefined]);
   });
 });
 

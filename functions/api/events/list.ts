@@ -13,7 +13,7 @@ export const handler = http(
     path: '/v1/events',
     summary: 'Follow the event feed',
     description:
-      'CloudEvents 1.0, oldest first, after the cursor. The answer always has a cursor: ask again with it to follow. With `wait`, answers as soon as there is an event.',
+      'CloudEvents 1.0, oldest first, after the cursor. The answer always has a cursor: ask again with it to follow. With `wait`, answers as soon as there is an event. To follow for long, listen on the WebSocket that says when there is something new: docs/api.md of the project.',
     auth: 'key',
     permission: 'events:read',
     query: Paging.extend({
