@@ -5,6 +5,7 @@
 import type { Context } from 'aws-lambda';
 import { type ConnectionTable, createConnectionTable } from '#control/adapters/apigateway/connections.ts';
 import { createListenerBell } from '#control/adapters/apigateway/listener-bell.ts';
+import { createListenerTable } from '#control/adapters/apigateway/listeners.ts';
 import { eventItem } from '#control/adapters/dynamodb/outbox-item.ts';
 import { createDeliveredBus } from '#control/adapters/eventbridge/delivered-bus.ts';
 import { createMemoryStore } from '#control/adapters/memory/memory-store.ts';
@@ -135,7 +136,11 @@ export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
   const ids = createSystemIds(() => clock.now());
   // Lines as the functions of production write them.
   const log = createJsonLog('info', { write: (line) => meter.logLine(Buffer.byteLength(line)) });
-  const connections: ConnectionTable = createConnectionTable({ store, clock });
+  const connections: ConnectionTable = createConnectionTable({
+    store,
+    clock,
+    listeners: createListenerTable({ store, clock }),
+  });
   const ringing = new Set<Promise<unknown>>();
   const delivered = createDeliveredBus();
   const control = createControl({

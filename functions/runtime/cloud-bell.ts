@@ -5,19 +5,20 @@ import { createSocketGateway } from '#control/adapters/apigateway/socket-gateway
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { clientSettings } from './client-settings.ts';
 import type { BellDeps } from './cloud.ts';
+import { mayListenAt } from './listening.ts';
 
 const once = {
   maxAttempts: 1,
   requestHandler: { ...clientSettings.requestHandler, requestTimeout: 500 },
 };
 
-export const gatewayBell = ({ env, log, connections, mayListen }: BellDeps): ListenerBell =>
+export const gatewayBell = ({ env, log, connections, control }: BellDeps): ListenerBell =>
   createListenerBell({
     gateway: createSocketGateway(
       new ApiGatewayManagementApiClient({ ...clientSettings, ...once, endpoint: env.SOCKET_ENDPOINT }),
     ),
     listeners: connections.listeners,
-    mayListen,
+    mayListen: mayListenAt(control),
     clock: systemClock,
     log,
   });

@@ -6,6 +6,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Context } from 'aws-lambda';
 import { type ConnectionTable, createConnectionTable } from '#control/adapters/apigateway/connections.ts';
 import type { ListenerBell } from '#control/adapters/apigateway/listener-bell.ts';
+import type { ListenerTable } from '#control/adapters/apigateway/listeners.ts';
 import type { TenantSessions } from '#control/adapters/aws-targets/tenant-session.ts';
 import { type Backoff, jitteredBackoff } from '#control/adapters/dynamodb/backoff.ts';
 import { createDynamoDbStore } from '#control/adapters/dynamodb/dynamodb-store.ts';
@@ -13,11 +14,12 @@ import { createDeliveredBus } from '#control/adapters/eventbridge/delivered-bus.
 import type { Publisher } from '#control/adapters/eventbridge/publisher.ts';
 import { createHttpsJson } from '#control/adapters/https-json/https-json.ts';
 import { type Control, createControl } from '#control/control.ts';
-import type { Listener } from '#control/events/listeners.ts';
 import type { AgentChannel, ClusterRef } from '#control/ports/agent-channel.ts';
 import type { EventTargetSender } from '#control/ports/event-target-sender.ts';
 import type { SecretBox } from '#control/ports/secret-box.ts';
+import type { Store } from '#control/ports/store.ts';
 import type { WebhookSender } from '#control/ports/webhook-sender.ts';
+import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { clientSettings } from './client-settings.ts';
@@ -25,7 +27,6 @@ import type { CloudComposition } from './cloud-composition.ts';
 import { composeFrom } from './composition.ts';
 import { CloudEnv } from './env.ts';
 import { createJsonLog } from './json-log.ts';
-import { mayListenAt } from './listening.ts';
 import { createSystemIds } from './system-ids.ts';
 
 export interface PartDeps {
@@ -36,7 +37,7 @@ export interface PartDeps {
 }
 
 export interface BellDeps extends PartDeps {
-  readonly mayListen: (listener: Listener, signal: AbortSignal) => Promise<boolean>;
+  readonly control: Control;
 }
 
 export interface CloudChannel extends AgentChannel {
@@ -49,6 +50,7 @@ export interface CloudChannel extends AgentChannel {
 export interface Parts {
   readonly channel?: (deps: PartDeps) => CloudChannel;
   readonly publisher?: (deps: PartDeps) => Publisher;
+  readonly listeners?: (deps: { readonly store: Store; readonly clock: Clock }) => ListenerTable;
   readonly bell?: (deps: BellDeps) => ListenerBell;
   readonly secretBox?: (deps: PartDeps) => SecretBox;
   readonly webhookSender?: (deps: PartDeps) => WebhookSender;
@@ -87,7 +89,8 @@ function compose(
   const backoff = jitteredBackoff(clock, Math.random);
   const client = new DynamoDBClient(clientSettings);
   const store = createDynamoDbStore({ client, tableName: env.TABLE_NAME, clock, backoff });
-  const connections = createConnectionTable({ store, clock });
+  const listeners = parts.listeners?.({ store, clock }) ?? noListeners;
+  const connections = createConnectionTable({ store, clock, listeners });
   const deps: PartDeps = { env, log, connections, backoff };
   const channel = parts.channel?.(deps) ?? withoutRight(log);
   const delivered = createDeliveredBus();
@@ -143,7 +146,7 @@ function compose(
     doorbellUrl: env.SOCKET_URL ?? env.SOCKET_ENDPOINT.replace(/^http/, 'ws'),
     delivered,
     publisher: parts.publisher?.(deps) ?? { publish: async (events) => events.map((_, index) => index) },
-    bell: parts.bell?.({ ...deps, mayListen: mayListenAt(control) }) ?? noBell(log),
+    bell: parts.bell?.({ ...deps, control }) ?? noBell(log),
   };
   return { composition, channel };
 }
@@ -181,6 +184,13 @@ const withoutRight = (log: Log): CloudChannel => ({
   close: async (connectionId) =>
     log.error('this function has no right to close connections', undefined, { connectionId }),
 });
+
+/** A function that finds connections of agents only. */
+const noListeners: ListenerTable = {
+  add: async () => undefined,
+  of: async () => [],
+  remove: async () => undefined,
+};
 
 const noBell = (log: Log): ListenerBell => ({
   tell: async () => log.error('this function has no right to tell listeners', undefined, {}),

@@ -1,6 +1,7 @@
 /** Portals that listen at a hosted broker, without a network: the very functions, on the store of an API fixture, each with the rights of its role. */
 import { createConnectionTable } from '#control/adapters/apigateway/connections.ts';
 import { createListenerBell } from '#control/adapters/apigateway/listener-bell.ts';
+import { createListenerTable } from '#control/adapters/apigateway/listeners.ts';
 import { eventItem } from '#control/adapters/dynamodb/outbox-item.ts';
 import type { NewEvent, Store } from '#control/ports/store.ts';
 import { handler as connect } from '#functions/channel/connect.ts';
@@ -63,7 +64,8 @@ export function openPortals(fixture: ApiFixture, events: RecordedEvents): Portal
   const { control, clock, guard } = fixture;
   const open = new Set<string>();
   let frames: Posted[] = [];
-  const table = createConnectionTable({ store: guard.guarded(fixture.store), clock });
+  const stored = { store: guard.guarded(fixture.store), clock };
+  const table = createConnectionTable({ ...stored, listeners: createListenerTable(stored) });
   const close = async (connectionId: string): Promise<void> => {
     open.delete(connectionId);
     await table.remove(connectionId);

@@ -22,7 +22,7 @@ export interface Bundle {
 }
 
 /** The function behind its composition root, with the clients its rights call for. */
-function entryOf({ file, access }: CloudFunction, version: string): string {
+function entryOf({ file, access, trigger }: CloudFunction, version: string): string {
   const inner = `import { handler as inner } from './${file}';`;
   if (access.length === 0) {
     return [
@@ -33,6 +33,8 @@ function entryOf({ file, access }: CloudFunction, version: string): string {
   }
   const parts = [
     access.includes('channel:ring') && (['channel', 'gatewayChannel', 'cloud-channel'] as const),
+    (trigger.kind === 'socket' || access.includes('listeners:tell')) &&
+      (['listeners', 'storedListeners', 'cloud-listeners'] as const),
     access.includes('listeners:tell') && (['bell', 'gatewayBell', 'cloud-bell'] as const),
     access.includes('box:open') && (['secretBox', 'keyringBox', 'cloud-secret-box'] as const),
     access.includes('webhooks:post') && (['webhookSender', 'publicWebhookSender', 'cloud-webhook-sender'] as const),

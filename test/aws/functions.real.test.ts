@@ -1,6 +1,7 @@
 /** The bundles as deployed, end to end: enrolling, peering, events through the bus, repairs by the sweep, the end of a peering. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createConnectionTable } from '#control/adapters/apigateway/connections.ts';
+import { createListenerTable } from '#control/adapters/apigateway/listeners.ts';
 import { createControl } from '#control/control.ts';
 import { silentChannel } from '#control/ports/agent-channel.ts';
 import { Crash, createFaultyStore } from '#control/testing/faulty-store.ts';
@@ -257,9 +258,10 @@ describe('a process that died between storing a report and looking at its peerin
     expect(await kindsDesired(provider)).toContain('Tenant');
   });
 
+  const stored = () => ({ store: cloud.store(), clock: systemClock });
   /** As its function would have noted it at the time. */
   const socketOpened = ({ tenant, clusterId, connectionId }: LambdaAgent): Promise<void> =>
-    createConnectionTable({ store: cloud.store(), clock: systemClock }).add(connectionId, {
+    createConnectionTable({ ...stored(), listeners: createListenerTable(stored()) }).add(connectionId, {
       tenant,
       clusterId,
       principal: `cluster/${clusterId}`,

@@ -6,6 +6,8 @@ import type { Key, Store } from '../../ports/store.ts';
 export const connectionLifeMs = 2 * 3_600_000 + 60_000;
 
 export const connectionPartition = (connectionId: string): string => `system/connections/${connectionId}`;
+/** Of a connection on which a portal listens. */
+export const listenerKey = (connectionId: string): Key => ({ pk: connectionPartition(connectionId), sk: 'listener' });
 
 export interface Entry {
   readonly at: Key;

@@ -4,8 +4,8 @@ import type { AgentCaller } from '../../access/caller.ts';
 import type { Listener, SocketHolder } from '../../events/listeners.ts';
 import type { ClusterRef } from '../../ports/agent-channel.ts';
 import type { Key, Store } from '../../ports/store.ts';
-import { connectionLifeMs, connectionPartition, dropEntry, putEntry } from './connection-items.ts';
-import { createListenerTable, type ListenerTable, listenerKey } from './listeners.ts';
+import { connectionLifeMs, connectionPartition, dropEntry, listenerKey, putEntry } from './connection-items.ts';
+import type { ListenerTable } from './listeners.ts';
 
 export interface ConnectionTable {
   add(connectionId: string, agent: AgentCaller, signal?: AbortSignal): Promise<void>;
@@ -25,12 +25,12 @@ const ofCluster = ({ tenant, clusterId }: ClusterRef): string => `t/${tenant}/co
 export function createConnectionTable({
   store,
   clock,
+  listeners,
 }: {
   readonly store: Store;
   readonly clock: Clock;
+  readonly listeners: ListenerTable;
 }): ConnectionTable {
-  const listeners = createListenerTable({ store, clock });
-
   /** Asked for every ping, hence at half the price first; a connection that was opened this second may only be seen by the second read. */
   const holderOf = async (connectionId: string, signal?: AbortSignal): Promise<SocketHolder | undefined> => {
     const query = { partition: connectionPartition(connectionId), limit: 1 };

@@ -12,6 +12,7 @@ import { createMemoryStore } from '../memory/memory-store.ts';
 import { connectionLifeMs } from './connection-items.ts';
 import { createConnectionTable } from './connections.ts';
 import { createGatewayChannel } from './gateway-channel.ts';
+import { createListenerTable } from './listeners.ts';
 import { createSocketGateway } from './socket-gateway.ts';
 
 const mock = mockClient(ApiGatewayManagementApiClient);
@@ -27,7 +28,8 @@ const gone = new GoneException({ message: 'gone', $metadata: { httpStatusCode: 4
 
 function open() {
   const clock = new ManualClock();
-  const connections = createConnectionTable({ store: createMemoryStore({ clock }), clock });
+  const stored = { store: createMemoryStore({ clock }), clock };
+  const connections = createConnectionTable({ ...stored, listeners: createListenerTable(stored) });
   const client = new ApiGatewayManagementApiClient({ region: 'eu-central-1', endpoint: 'https://example.com/stage' });
   return {
     clock,

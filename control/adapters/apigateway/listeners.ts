@@ -6,7 +6,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import { type Listener, maxListeners, tooManyListeners } from '../../events/listeners.ts';
 import type { Key, Store } from '../../ports/store.ts';
 import { untilWritten } from '../../store/until-written.ts';
-import { connectionLifeMs, connectionPartition, dropEntry, putEntry } from './connection-items.ts';
+import { connectionLifeMs, dropEntry, listenerKey, putEntry } from './connection-items.ts';
 
 export interface OpenListener extends Listener {
   readonly connectionId: string;
@@ -27,7 +27,6 @@ interface OpenOfTenant {
   readonly open: readonly Open[];
 }
 
-export const listenerKey = (connectionId: string): Key => ({ pk: connectionPartition(connectionId), sk: 'listener' });
 const ofTenant = (tenant: string): Key => ({ pk: `t/${tenant}/listeners`, sk: 'open' });
 
 export function createListenerTable({ store, clock }: { readonly store: Store; readonly clock: Clock }): ListenerTable {
