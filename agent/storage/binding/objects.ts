@@ -13,7 +13,7 @@ import {
   volumeFinalizer,
   volumeHandle,
 } from '#shared/domain/storage-keys.ts';
-import { amountOf, nodeOf, requestOf, selectedNode, volumeNameOf } from '../model/claims.ts';
+import { amountOf, nodeOf, requestOf, selectedNode, volumeModeOf, volumeNameOf } from '../model/claims.ts';
 import type { Target } from './target.ts';
 
 type Claim = PersistentVolumeClaim;
@@ -35,14 +35,14 @@ const annotationsFor = (claim: Claim, policy: ReclaimPolicy): Record<string, str
 };
 
 const specOf = (
-  { spec }: Claim,
+  claim: Claim,
   storageClassName: string,
   accessModes: readonly string[],
 ): NonNullable<Claim['spec']> => ({
   accessModes: [...accessModes],
   storageClassName,
-  volumeMode: spec?.volumeMode ?? 'Filesystem',
-  ...(spec?.resources && { resources: spec.resources }),
+  volumeMode: volumeModeOf(claim),
+  ...(claim.spec?.resources && { resources: claim.spec.resources }),
 });
 
 const shape = { apiVersion: 'v1', kind: 'PersistentVolumeClaim' } as const;
@@ -130,7 +130,7 @@ function volumeFor(claim: Claim, virtual: StorageClass, spec: VolumeSpec): Persi
     },
     spec: {
       accessModes: claim.spec?.accessModes ?? [],
-      volumeMode: claim.spec?.volumeMode ?? 'Filesystem',
+      volumeMode: volumeModeOf(claim),
       persistentVolumeReclaimPolicy: policyOf(virtual),
       storageClassName: virtual.metadata.name,
       claimRef: { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name, uid },

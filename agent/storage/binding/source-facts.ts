@@ -6,9 +6,9 @@ import {
   persistentVolumeClaims,
   persistentVolumes,
 } from '#shared/domain/core-kinds.ts';
-import { homeClaimOf, type RemoteClaim, storageAnnotation, storageNamespace } from '#shared/domain/storage-keys.ts';
+import { homeClaimOf, type RemoteClaim, storageNamespace } from '#shared/domain/storage-keys.ts';
 import { isOurVolume, remoteOf } from '#shared/domain/volumes.ts';
-import { claimUidOf } from '../model/claims.ts';
+import { claimUidOf, realClaimUids } from '../model/claims.ts';
 import { dataSourceOf } from '../model/data-source.ts';
 import type { ReachableProviders } from '../providers/reachable-providers.ts';
 import type { Found, RealSource, SourceFacts } from './source.ts';
@@ -35,16 +35,10 @@ export async function readSource(
   const at = remoteOf(volume);
   if (at?.provider !== (target.kind === 'remote' ? target.provider : undefined)) return { claim: source, volume };
   const real = at
-    ? await realAt(at, namespace, whomFor(source, volume), providers, signal)
+    ? await realAt(at, namespace, realClaimUids(volume), providers, signal)
     : await realHere(volume, api, signal);
   return { claim: source, volume, real };
 }
-
-/** UIDs that the real claim may name: a volume that was moved was made for another claim. */
-const whomFor = (source: PersistentVolumeClaim, { metadata }: PersistentVolume): readonly (string | undefined)[] => [
-  source.metadata.uid,
-  metadata.annotations?.[storageAnnotation.realClaimUid],
-];
 
 async function realHere({ metadata }: PersistentVolume, api: KubeApi, signal: AbortSignal): Promise<RealSource> {
   const ref = { namespace: storageNamespace, name: claimUidOf(metadata.name) };
@@ -55,23 +49,17 @@ async function realHere({ metadata }: PersistentVolume, api: KubeApi, signal: Ab
 }
 
 async function realAt(
-  { provider, namespace, name }: RemoteClaim,
+  at: RemoteClaim,
   local: string,
-  whom: readonly (string | undefined)[],
+  whom: readonly string[],
   providers: ReachableProviders,
   signal: AbortSignal,
 ): Promise<RealSource> {
-  const peer = providers.of(provider);
-  const place = peer?.place(local);
-  if (!peer || place === undefined) return { kind: 'unknown', on: `the connection to cluster ${provider}` };
-  if (place.kind === 'held') return { kind: 'unknown', on: place.why };
-  if (place.kind === 'none' || place.remoteNamespace !== namespace)
-    return {
-      kind: 'gone',
-      why: `namespace ${local} is no longer offloaded to namespace ${namespace} of cluster ${provider}`,
-    };
-  peer.watch(local, namespace);
-  const object = await peer.api.get(persistentVolumeClaims, { namespace, name }, signal);
+  const reach = providers.reach(at, local);
+  if (reach.kind === 'unknown') return reach;
+  if (reach.kind === 'unreachable') return { kind: 'gone', why: reach.why };
+  const { provider, namespace, name } = at;
+  const object = await reach.peer.api.get(persistentVolumeClaims, { namespace, name }, signal);
   const home = homeClaimOf(object?.metadata.annotations);
   if (object === undefined || home === undefined || !whom.includes(home.uid))
     return { kind: 'gone', why: `cluster ${provider} has no claim ${namespace}/${name} for it` };

@@ -5,7 +5,7 @@
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '#shared/domain/core-kinds.ts';
 import { localClassParameter, storageAnnotation, virtualProvisioners } from '#shared/domain/storage-keys.ts';
 import { isOurVolume, isVirtual, remoteOf } from '#shared/domain/volumes.ts';
-import { amountOf, nodeOf, requestOf } from '../model/claims.ts';
+import { amountOf, nodeOf, requestOf, volumeModeOf } from '../model/claims.ts';
 import { dataSourceOf } from '../model/data-source.ts';
 import type { Target } from './target.ts';
 
@@ -49,7 +49,6 @@ export const dataSourceElsewhere = 'DataSourceElsewhere';
 const refused = (message: string): Origin => ({ kind: 'refused', message });
 const wait = (on: string): Origin => ({ kind: 'wait', on });
 
-const modeOf = ({ spec }: Claim): string => spec?.volumeMode ?? 'Filesystem';
 const bytesOf = ({ status }: Claim): string => status?.capacity?.storage ?? '0';
 
 /** Undefined: not bound, or to a volume that is not its own. */
@@ -65,8 +64,8 @@ export function originOf(claim: Claim, target: Found, facts: SourceFacts, classe
   if (source === undefined) return wait(`${named}, to be made`);
   if (source.metadata.deletionTimestamp !== undefined)
     return refused(`${says}, which is being deleted: accepted is a claim that stays`);
-  if (modeOf(source) !== modeOf(claim))
-    return refused(`spec.volumeMode is ${modeOf(claim)}: accepted is ${modeOf(source)}, as of ${named}`);
+  if (volumeModeOf(source) !== volumeModeOf(claim))
+    return refused(`spec.volumeMode is ${volumeModeOf(claim)}: accepted is ${volumeModeOf(source)}, as of ${named}`);
   const volume = volumeOf(facts);
   if (volume ? !isOurVolume(volume) : !mayBeOurs(source, classes))
     return refused(

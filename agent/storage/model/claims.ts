@@ -43,6 +43,12 @@ export const amountOf = (resources: Readonly<Record<string, string>> | undefined
 export const requestOf = ({ spec }: Pick<PersistentVolumeClaim, 'spec'>): string =>
   spec?.resources?.requests?.storage ?? '0';
 
+export const volumeModeOf = ({ spec }: Pick<PersistentVolumeClaim, 'spec'>): string => spec?.volumeMode ?? 'Filesystem';
+
+/** UIDs that the real claim behind a volume may name: while the volume goes from one claim to another, that of the earlier one, too. */
+export const realClaimUids = ({ metadata, spec }: PersistentVolume): readonly string[] =>
+  [spec?.claimRef?.uid, metadata.annotations?.[storageAnnotation.realClaimUid]].filter((uid) => uid !== undefined);
+
 const kept = (annotations: Readonly<Record<string, string>> = {}): Record<string, string> => {
   const { 'kubectl.kubernetes.io/last-applied-configuration': _, ...rest } = annotations;
   return rest;

@@ -17,7 +17,6 @@ import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts
 import {
   homeClaimOf,
   type RemoteClaim,
-  storageAnnotation,
   storageNamespace,
   volumeFinalizer,
   volumeHandle,
@@ -27,7 +26,7 @@ import { isOurVolume, remoteOf } from '#shared/domain/volumes.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
-import { allClaims, allVolumes, claimUidOf, volumeNameOf } from '../model/claims.ts';
+import { allClaims, allVolumes, claimUidOf, realClaimUids, volumeNameOf } from '../model/claims.ts';
 import type { ReachableProviders } from '../providers/reachable-providers.ts';
 import { type Action, decide, isFinal, type Observed, type RealClaim } from './decide.ts';
 
@@ -125,17 +124,13 @@ export function createVolumeController(deps: VolumeDeps): Controller {
     const home = found?.metadata.uid === claimRef?.uid ? found : undefined;
     const remote = remoteOf(volume);
     const real = remote
-      ? await realAt(remote, claimRef?.namespace ?? '', whomFor(volume), look, signal)
+      ? await realAt(remote, claimRef?.namespace ?? '', realClaimUids(volume), look, signal)
       : await realHere(volume.metadata.name, look, signal);
     const behindIt = !remote && real.kind === 'there' ? real.object.spec?.volumeName : undefined;
     const source = behindIt ? volumes.get({ name: behindIt }) : undefined;
     const nodes = nodeCache.list().filter((node) => peerOf(node) === remote?.provider);
     return { volume, home, real, source, reachable: nodes.some(isReady), nowMs: clock.now() };
   }
-
-  /** UIDs that the real claim may name: while a volume goes from one claim to another, that of the earlier one, too. */
-  const whomFor = ({ metadata, spec }: PersistentVolume): readonly string[] =>
-    [spec?.claimRef?.uid, metadata.annotations?.[storageAnnotation.realClaimUid]].filter((uid) => uid !== undefined);
 
   async function realHere(name: string, look: Look, signal: AbortSignal): Promise<RealClaim> {
     const ref = { namespace: storageNamespace, name: claimUidOf(name) };
@@ -144,25 +139,20 @@ export function createVolumeController(deps: VolumeDeps): Controller {
   }
 
   async function realAt(
-    { provider, namespace, name }: RemoteClaim,
+    at: RemoteClaim,
     local: string,
     whom: readonly string[],
     look: Look,
     signal: AbortSignal,
   ): Promise<RealClaim> {
+    const { provider, namespace, name } = at;
     const over = endOf(provider);
     if (over !== undefined) return { kind: 'gone', why: over, kept: true };
-    const peer = providers.of(provider);
-    const place = peer?.place(local);
-    if (!peer || place === undefined) return { kind: 'unknown', why: `the connection to cluster ${provider}` };
-    if (place.kind === 'held') return { kind: 'unknown', why: place.why };
-    if (place.kind === 'none' || place.remoteNamespace !== namespace)
-      return {
-        kind: 'gone',
-        why: `namespace ${local} is no longer offloaded to namespace ${namespace} of cluster ${provider}, which keeps the data of its claims`,
-        kept: true,
-      };
-    peer.watch(local, namespace);
+    const reach = providers.reach(at, local);
+    if (reach.kind === 'unknown') return { kind: 'unknown', why: reach.on };
+    if (reach.kind === 'unreachable')
+      return { kind: 'gone', why: `${reach.why}, which keeps the data of its claims`, kept: true };
+    const { peer } = reach;
     const object = look.isFresh
       ? await peer.api.get(persistentVolumeClaims, { namespace, name }, signal)
       : await peer.find(local, { namespace, name }, whom, signal);

@@ -1,10 +1,10 @@
 /** What a guest's claim may begin with: nothing, or a copy of a living claim of the same guest in the same namespace. Pure. */
 import { allow, deny, type Verdict } from '#agent/admission/review.ts';
+import { volumeModeOf } from '#agent/storage/model/claims.ts';
 import { type DataSource, dataSourceOf } from '#agent/storage/model/data-source.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
-import { tryParseQuantity } from '#shared/domain/quantity.ts';
-import { classOf } from '../storage/demand.ts';
+import { bytesOf, classOf } from '../storage/demand.ts';
 
 /** As the API server has them now. */
 export interface GuestSource {
@@ -18,8 +18,6 @@ type Named = Exclude<DataSource, { kind: 'none' }>;
 
 const refuse = (field: string, value: unknown, why: string): Verdict =>
   deny('sandbox_refused', `${field} is ${JSON.stringify(value)}: ${why}`);
-const amount = (text: unknown): bigint => tryParseQuantity(String(text ?? '0')) ?? 0n;
-const modeOf = ({ spec }: PersistentVolumeClaim): string => spec?.volumeMode ?? 'Filesystem';
 
 /** Undefined: it begins empty, and nothing has to be read for it. */
 export function namedSource(claim: PersistentVolumeClaim): Named | undefined {
@@ -51,11 +49,15 @@ export function validateSource(
   const isBound = source.status?.phase === 'Bound' && volume?.spec?.claimRef?.uid === source.metadata.uid;
   if (volume === undefined || !isBound || volume.metadata.labels?.[guestVolume.keptFor] !== undefined)
     return refuse(`${field}.name`, name, 'that claim has no volume of its own yet: accepted is one that is Bound');
-  if (modeOf(source) !== modeOf(claim))
-    return refuse('spec.volumeMode', modeOf(claim), `accepted is ${modeOf(source)}, as of claim ${name} (${field})`);
+  if (volumeModeOf(source) !== volumeModeOf(claim))
+    return refuse(
+      'spec.volumeMode',
+      volumeModeOf(claim),
+      `accepted is ${volumeModeOf(source)}, as of claim ${name} (${field})`,
+    );
   // By its request it counts, and storage may give it as much as the source has.
   const [asked, has] = [claim.spec?.resources?.requests?.storage, volume.spec?.capacity?.storage];
-  if (amount(asked) < amount(has))
+  if (bytesOf(asked) < bytesOf(has))
     return refuse(
       'spec.resources.requests.storage',
       asked,

@@ -14,7 +14,8 @@ export const classOf = ({ metadata, spec }: PersistentVolumeClaim): string | und
   metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ?? spec?.storageClassName;
 
 const unit = 1_000_000_000n;
-const bytesOf = (text: unknown): bigint => tryParseQuantity(String(text ?? '0')) ?? 0n;
+/** In bytes, times 10^9; 0 where nothing is said. */
+export const bytesOf = (text: unknown): bigint => tryParseQuantity(String(text ?? '0')) ?? 0n;
 
 function amounts(className: string | undefined, bytes: bigint): Amounts {
   const names = storageResources(className ?? '');
