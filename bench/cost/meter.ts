@@ -36,7 +36,9 @@ export class Meter {
 
   invocation(name: string, memoryMb: number, ms: number): void {
     this.call(name);
-    this.durations.set(name, [...(this.durations.get(name) ?? []), ms]);
+    const durations = this.durations.get(name) ?? [];
+    durations.push(ms);
+    this.durations.set(name, durations);
     this.add('lambdaRequest');
     this.add('lambdaGbSecond', (memoryMb / 1_024) * (Math.ceil(ms) / 1_000));
   }
