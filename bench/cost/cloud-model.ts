@@ -33,6 +33,7 @@ import type { CloudComposition } from '#functions/runtime/cloud-composition.ts';
 import { createJsonLog } from '#functions/runtime/json-log.ts';
 import { mayListenAt } from '#functions/runtime/listening.ts';
 import { problemResponse } from '#functions/runtime/problem.ts';
+import { storedConnections } from '#functions/runtime/stored-connections.ts';
 import { createSystemIds } from '#functions/runtime/system-ids.ts';
 import { handler as sweep } from '#functions/schedule/sweep.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
@@ -167,14 +168,7 @@ export function createCloudModel(options: CloudModelOptions = {}): CloudModel {
   });
   const composition: CloudComposition = {
     control: options.eventsDecide ? { ...control, exchange: storing({ store, clock, ids, log }) } : control,
-    connections: {
-      opened: (connectionId, agent) => connections.add(connectionId, agent),
-      listens: (connectionId, listener) => connections.listeners.add(connectionId, listener),
-      holderOf: (connectionId) => connections.holderOf(connectionId),
-      closed: (connectionId) => connections.remove(connectionId),
-      hangUp: async () => 0,
-      close: async () => undefined,
-    },
+    connections: storedConnections(connections, { hangUp: async () => 0, close: async () => undefined }),
     clock,
     log,
     metricsBroker: 'isthmus-production',

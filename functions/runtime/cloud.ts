@@ -27,6 +27,7 @@ import type { CloudComposition } from './cloud-composition.ts';
 import { composeFrom } from './composition.ts';
 import { CloudEnv } from './env.ts';
 import { createJsonLog } from './json-log.ts';
+import { storedConnections } from './stored-connections.ts';
 import { createSystemIds } from './system-ids.ts';
 
 export interface PartDeps {
@@ -125,14 +126,10 @@ function compose(
   const composition: CloudComposition = {
     control,
     ...(sessions && { controlOf: controlFor(sessions) }),
-    connections: {
-      opened: (connectionId, agent) => connections.add(connectionId, agent),
-      listens: (connectionId, listener) => connections.listeners.add(connectionId, listener),
-      holderOf: (connectionId) => connections.holderOf(connectionId),
-      closed: (connectionId) => connections.remove(connectionId),
+    connections: storedConnections(connections, {
       hangUp: (cluster) => channel.hangUp(cluster),
       close: (connectionId) => channel.close(connectionId),
-    },
+    }),
     clock,
     log,
     version,

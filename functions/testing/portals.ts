@@ -13,6 +13,7 @@ import { fromGatewayResult } from '#functions/local/gateway-event.ts';
 import { invocationContext } from '#functions/local/invocation.ts';
 import type { CloudComposition } from '#functions/runtime/cloud-composition.ts';
 import { mayListenAt } from '#functions/runtime/listening.ts';
+import { storedConnections } from '#functions/runtime/stored-connections.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { ApiFixture } from './api-fixture.ts';
 
@@ -72,14 +73,7 @@ export function openPortals(fixture: ApiFixture, events: RecordedEvents): Portal
   };
   const composition: CloudComposition = {
     ...fixture.composition,
-    connections: {
-      opened: (connectionId, agent) => table.add(connectionId, agent),
-      listens: (connectionId, listener) => table.listeners.add(connectionId, listener),
-      holderOf: (connectionId) => table.holderOf(connectionId),
-      closed: (connectionId) => table.remove(connectionId),
-      hangUp: async () => 0,
-      close,
-    },
+    connections: storedConnections(table, { hangUp: async () => 0, close }),
     delivered: { deliver: async () => undefined } as unknown as CloudComposition['delivered'],
     publisher: { publish: async () => [] },
     bell: createListenerBell({
