@@ -1,19 +1,14 @@
 /** Claims that are to begin as copies of others, on two API servers: made beside their sources, sent there, and waited for. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
-import { typeOf } from '#cli/install/apply.ts';
-import { storageManifests } from '#cli/install/storage-manifests.ts';
-import { coreEvents, nodes, type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
+import { coreEvents, type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
-import {
-  createVirtualNode,
-  type OffloadingClusters,
-  startOffloadingClusters,
-} from '#test/harness/offloading-clusters.ts';
-import { provisionVolumes, type VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
+import { createVirtualNode, type OffloadingClusters } from '#test/harness/offloading-clusters.ts';
+import { addVirtualNode, startStorageClusters } from '#test/harness/storage-clusters.ts';
+import type { VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
 import { ReachableProviders } from './providers/reachable-providers.ts';
 import { RemoteClaims } from './providers/remote-claims.ts';
 import { createStorageControllers } from './storage.ts';
@@ -29,16 +24,10 @@ let there: VolumeProvisioner;
 // In this order: the first test makes the sources, and the last one takes them away.
 inOrder('file');
 beforeAll(async () => {
-  world = await startOffloadingClusters(['shop']);
-  const { consumer, provider, servers } = world;
-  await consumer.api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } } as never);
-  const labels = { 'liqo.io/type': 'virtual-node', 'liqo.io/remote-cluster-id': 'prov' };
-  await consumer.api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'vn1', labels } } as never);
+  ({ world, here, there } = await startStorageClusters());
+  const { consumer, servers } = world;
+  await addVirtualNode(world);
   await createVirtualNode(world, 'vn1', { storageClasses: [{ storageClassName: 'fast', default: true }] });
-  here = await provisionVolumes(consumer, { className: 'disk', isDefault: false, waitsForNode: true });
-  there = await provisionVolumes(provider, { className: 'fast', isDefault: false });
-  for (const object of storageManifests({ className: 'liqo', capacityClassName: 'isthmus', isDefault: false }))
-    await consumer.api.apply(typeOf(object), object, { fieldManager: 'isthmus-cli' });
   const peer = await createConnectCluster(deps)(servers.provider.kubeconfig, end.signal);
   const place = () => ({ kind: 'accepted', remoteNamespace: 'shop-cons' }) as const;
   const claims = new RemoteClaims({ ...deps, ...peer, consumer: 'cons', provider: 'prov', place }, end.signal);

@@ -2,21 +2,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
-import { typeOf } from '#cli/install/apply.ts';
-import { storageManifests } from '#cli/install/storage-manifests.ts';
 import type { KubeApi } from '#kube/model/types.ts';
-import { nodes, persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-kinds.ts';
+import { persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-kinds.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { casesOf } from '#test/harness/cases.ts';
 import { crashingClient } from '#test/harness/crashing-client.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import {
-  createVirtualNode,
-  type OffloadingClusters,
-  startOffloadingClusters,
-} from '#test/harness/offloading-clusters.ts';
-import { provisionVolumes, type VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
+import { createVirtualNode, type OffloadingClusters } from '#test/harness/offloading-clusters.ts';
+import { addVirtualNode, startStorageClusters } from '#test/harness/storage-clusters.ts';
+import type { VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
 import { ReachableProviders } from './providers/reachable-providers.ts';
 import { RemoteClaims } from './providers/remote-claims.ts';
 import { createStorageControllers } from './storage.ts';
@@ -29,18 +24,11 @@ let world: OffloadingClusters;
 let disks: readonly VolumeProvisioner[] = [];
 
 beforeAll(async () => {
-  world = await startOffloadingClusters(['shop']);
-  const { api } = world.consumer;
-  await api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } } as never);
-  const labels = { 'liqo.io/type': 'virtual-node', 'liqo.io/remote-cluster-id': 'prov' };
-  await api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'vn1', labels } } as never);
+  const started = await startStorageClusters();
+  world = started.world;
+  disks = [started.here, started.there];
+  await addVirtualNode(world);
   await createVirtualNode(world, 'vn1', { storageClasses: [{ storageClassName: 'fast', default: true }] });
-  disks = [
-    await provisionVolumes(world.consumer, { className: 'disk', isDefault: false, waitsForNode: true }),
-    await provisionVolumes(world.provider, { className: 'fast', isDefault: false }),
-  ];
-  for (const object of storageManifests({ className: 'liqo', capacityClassName: 'isthmus', isDefault: false }))
-    await api.apply(typeOf(object), object, { fieldManager: 'isthmus-cli' });
 }, 900_000);
 afterAll(async () => {
   await Promise.all(disks.map((disk) => disk.stop()));

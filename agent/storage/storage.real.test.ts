@@ -4,8 +4,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createVirtualNodeController } from '#agent/offloading/consumer/virtual-node/controller.ts';
 import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
-import { typeOf } from '#cli/install/apply.ts';
-import { storageManifests } from '#cli/install/storage-manifests.ts';
 import {
   coreEvents,
   nodes,
@@ -27,10 +25,10 @@ import {
   createVirtualNode,
   mapNamespaces,
   type OffloadingClusters,
-  startOffloadingClusters,
   tenantNamespace,
 } from '#test/harness/offloading-clusters.ts';
-import { provisionVolumes, recordsDriver, type VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
+import { startStorageClusters } from '#test/harness/storage-clusters.ts';
+import { recordsDriver, type VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
 import { amountOf } from './model/claims.ts';
 import { ReachableProviders } from './providers/reachable-providers.ts';
 import { createStorageControllers } from './storage.ts';
@@ -44,13 +42,8 @@ let here: VolumeProvisioner;
 let there: VolumeProvisioner;
 
 beforeAll(async () => {
-  world = await startOffloadingClusters(['shop']);
-  const { consumer, provider } = world;
-  await consumer.api.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } } as never);
-  here = await provisionVolumes(consumer, { className: 'disk', isDefault: false, waitsForNode: true });
-  there = await provisionVolumes(provider, { className: 'fast', isDefault: false });
-  for (const object of storageManifests({ className: 'liqo', capacityClassName: 'isthmus', isDefault: false }))
-    await consumer.api.apply(typeOf(object), object, { fieldManager: 'isthmus-cli' });
+  ({ world, here, there } = await startStorageClusters());
+  const { consumer } = world;
   const providers = new ReachableProviders();
   const common = {
     ...deps,
