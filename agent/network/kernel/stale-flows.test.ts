@@ -27,6 +27,13 @@ test('a process that begins forgets pings only, in case an earlier one ended bef
   expect(forgotten([gateway, pods], true)).toEqual([['-D', '-d', '10.80.0.2/32']]);
 });
 
+test('a node with many peers keeps the flows that its pods have open to others', () => {
+  const routes = Array.from({ length: 100 }, (_, n): Route => ({ ...gateway, destination: `10.80.0.${n}/32` }));
+  expect(flowsOfOtherWays({ claimsFlows: true, routes }, { routes }, true)).toEqual(
+    routes.map(({ destination }) => ['-D', '-d', destination]),
+  );
+});
+
 test('a namespace that has no other way out forgets nothing', () => {
   expect(flowsOfOtherWays({ routes: state.routes }, { routes: [] }, true)).toEqual([]);
 });

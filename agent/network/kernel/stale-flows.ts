@@ -37,7 +37,8 @@ export function staleFlows(
 
 /**
  * Flows to where the kernel had no way through the overlay so far; those of users' own routes are theirs. `begins`: an earlier process may have ended
- * between the route and this, so that flows to gateways themselves, which are pings, are forgotten once more.
+ * between the route and this, so that flows to gateways themselves, which are pings, are forgotten once more. However many there are, no other flow is:
+ * the namespace is the node's, and what its pods have open would lose its translation.
  */
 export function flowsOfOtherWays(
   { claimsFlows, routes }: Pick<KernelState, 'claimsFlows' | 'routes'>,
@@ -50,8 +51,7 @@ export function flowsOfOtherWays(
   const had = new Set(found.filter(leadsOverlay).map(({ table, destination }) => `${table} ${destination}`));
   const isFresh = ({ table, destination, via }: Route): boolean =>
     !had.has(`${table} ${destination}`) || (begins && via === undefined);
-  const calls = routes
+  return routes
     .filter((route) => leadsOverlay(route) && isFresh(route))
     .map(({ destination }) => ['-D', '-d', destination]);
-  return calls.length > mostCalls ? [['-F']] : calls;
 }
