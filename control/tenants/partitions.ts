@@ -26,6 +26,7 @@ export const holdings: readonly Holding[] = [
   { path: '/identities', because: 'an index of the members' },
   { path: '/api-key-use', because: 'times that the list of keys shows' },
   { path: '/idempotency', because: 'answers that were given before' },
+  { path: '/listeners', because: 'connections, each of which ends at its next ping' },
   { path: '/rate', because: 'counts of the last two minutes' },
   { path: '/spent/{cluster}', because: 'hashes of signed requests, for two minutes' },
   { path: '/cluster/{cluster}', kind: 'cluster-state' },

@@ -131,6 +131,16 @@ describe('a portal is hung up on at the next news', () => {
   });
 });
 
+test('of a tenant that is deleted no portal is known any more, and its own is closed at its next ping', async () => {
+  const { portals, key, call, operatorKey } = await hosted();
+  await portals.connect('c1', key);
+  const deletion = await call({ method: 'DELETE', path: '/v1/tenants/acme?confirm=acme', key: operatorKey });
+  expect(deletion.status).toBe(200);
+  expect(await portals.known('acme')).toEqual([]);
+  expect((await portals.say('c1', ping)).status).toBe(401);
+  expect(portals.isOpen('c1')).toBe(false);
+});
+
 describe('a key is refused a socket', () => {
   test('that has no right to the feed, is unknown, or is of an operator', async () => {
     const { portals, newKey, operatorKey, key } = await hosted();

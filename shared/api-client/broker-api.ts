@@ -1248,6 +1248,8 @@ export interface BrokerApi<Options = unknown> {
     items: Event[];
     /** Always present: ask again with it to follow the feed. */
     cursor: string;
+    /** The WebSocket that says when there is something new. Absent: at `/v1/agent/connect` of the broker. */
+    listenUrl?: string | undefined;
   }>;
 
   /** Read the audit log */

@@ -380,8 +380,10 @@ test('health answers without a table', async () => {
 });
 
 test('the feed shows what happened, in order, and no function lacked a right', async () => {
-  const { status, body } = await rest<{ items: { type: string }[] }>('api-events-list', 'GET', '/v1/events');
+  type Feed = { items: { type: string }[]; listenUrl: string };
+  const { status, body } = await rest<Feed>('api-events-list', 'GET', '/v1/events');
   expect(status).toBe(200);
+  expect(body.listenUrl).toBe(cloud.sockets.endpoint.replace('http', 'ws'));
   const first = ['tenant.created', 'cluster.join-token-created', 'cluster.joined'];
   expect(body.items.slice(0, 3).map(({ type }, i) => type.includes(first[i] ?? ''))).toEqual([true, true, true]);
   expect(cloud.rights.refused).toEqual([]);

@@ -23,7 +23,7 @@ export const handler = http(
     refusals: ['cursor_expired'],
     answers: { 200: { description: 'Events after the cursor.', body: EventPage } },
   },
-  async ({ control, caller, query, ...rest }) => {
+  async ({ control, caller, query, doorbellUrl, ...rest }) => {
     const page = { ...pageRequest(query), ...(query.subject !== undefined && { subject: query.subject }) };
     const { items, cursor } = await waitUntil({
       ...rest,
@@ -33,6 +33,12 @@ export const handler = http(
       tenant: caller.tenant,
       names: awaited.events(caller.tenant, query.subject),
     });
-    return { body: { items: items.map((event) => eventResource(control.events.present(caller, event))), cursor } };
+    return {
+      body: {
+        items: items.map((event) => eventResource(control.events.present(caller, event))),
+        cursor,
+        ...(doorbellUrl !== undefined && { listenUrl: doorbellUrl }),
+      },
+    };
   },
 );

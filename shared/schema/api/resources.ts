@@ -161,6 +161,10 @@ export const ApiKeyPage = page(ApiKey);
 export const EventPage = z.object({
   items: z.array(FeedEvent),
   cursor: z.string().describe('Always present: ask again with it to follow the feed.'),
+  listenUrl: z
+    .url({ protocol: /^wss$/ })
+    .optional()
+    .describe('The WebSocket that says when there is something new. Absent: at `/v1/agent/connect` of the broker.'),
 });
 
 export const ClusterChange = z.object({ labels: GivenLabels.describe('All that it is to have.') });
