@@ -8,7 +8,7 @@ import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { clusterNames, consumer, createStage, provider } from '../whole-clusters/stage.ts';
 import { suiteImages } from './images.ts';
 import { offloadSuiteNamespaces } from './offloads.ts';
-import type { SuiteTarget } from './suite.ts';
+import type { Share, SuiteTarget } from './suite.ts';
 import { keepUntainted } from './untainted.ts';
 
 /**
@@ -38,12 +38,16 @@ export interface Ground extends SuiteTarget {
 export interface RemoteGroundOptions {
   readonly dir: string;
   readonly log: (line: string) => void;
+  readonly virtual: Share;
   /** Nodes with volumes: what the provider is told of its classes, and with which arguments the consumer peers. */
   readonly storage?: { readonly policy: KubeObject; readonly peering: readonly string[] };
 }
 
-/** The consumer's own node takes no pods, and namespaces that the suite makes are offloaded, so that every pod of the suite is on the virtual node. */
-export async function openRemoteGround({ dir, log, storage }: RemoteGroundOptions): Promise<Ground> {
+/**
+ * Namespaces that the suite makes are offloaded. Where all nodes are virtual, the consumer's own node takes no pods; where half are, its scheduler spreads
+ * pods over that node and the virtual one.
+ */
+export async function openRemoteGround({ dir, log, virtual, storage }: RemoteGroundOptions): Promise<Ground> {
   const images = await suiteImages(cacheDir(), log);
   const world = await openProductClusters({
     root: repositoryRoot,
@@ -66,8 +70,12 @@ export async function openRemoteGround({ dir, log, storage }: RemoteGroundOption
   const asked = ['--cpu', '16', '--memory', '32Gi', '--pods', '110', ...(storage?.peering ?? [])];
   await world.mustIsthmus('peer', consumer, provider, ...asked, '--wait');
   await rome.restartController('kube-controller-manager', ['--controllers=*,-serviceaccount-controller']);
-  for (const { name } of rome.nodes) await rome.kubectl('cordon', name);
-  const stopOffloading = offloadSuiteNamespaces(stage.api(consumer), log);
+  if (virtual === 'all') for (const { name } of rome.nodes) await rome.kubectl('cordon', name);
+  const stopOffloading = offloadSuiteNamespaces(
+    stage.api(consumer),
+    virtual === 'all' ? 'Remote' : 'LocalAndRemote',
+    log,
+  );
   const stopWebhook = await keepUntainted(stage.api(consumer), world.bed.hostAddress);
   return {
     kubeconfigPath: rome.kubeconfigPath,

@@ -17,18 +17,24 @@ async function make(creation: Promise<unknown>): Promise<void> {
   });
 }
 
-const offloadingIn = (namespace: string): NamespaceOffloading =>
+type Strategy = NamespaceOffloading['spec']['podOffloadingStrategy'];
+
+const offloadingIn = (namespace: string, strategy: Strategy): NamespaceOffloading =>
   ({
     apiVersion: 'offloading.liqo.io/v1beta1',
     kind: 'NamespaceOffloading',
     metadata: { namespace, name: 'offloading' },
-    spec: { namespaceMappingStrategy: 'DefaultName', podOffloadingStrategy: 'Remote' },
+    spec: { namespaceMappingStrategy: 'DefaultName', podOffloadingStrategy: strategy },
   }) as NamespaceOffloading;
 
-async function prepare(api: KubeApi, { metadata: { name: namespace, labels } }: Namespace): Promise<void> {
+async function prepare(
+  api: KubeApi,
+  strategy: Strategy,
+  { metadata: { name: namespace, labels } }: Namespace,
+): Promise<void> {
   if (labels?.[suiteLabel] !== undefined) {
     const found = await api.get(namespaceOffloadings, { namespace, name: 'offloading' });
-    if (found === undefined) await make(api.create(namespaceOffloadings, offloadingIn(namespace)));
+    if (found === undefined) await make(api.create(namespaceOffloadings, offloadingIn(namespace, strategy)));
     if (found?.status?.offloadingPhase !== 'Ready') return;
   }
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace, name: 'default' } };
@@ -39,7 +45,11 @@ async function prepare(api: KubeApi, { metadata: { name: namespace, labels } }: 
  * The suite waits for the account `default` of a new namespace. The controller that makes it is switched off: here it is made once the namespace is
  * offloaded, and at once in namespaces that the suite did not make. Resolves with how to stop.
  */
-export function offloadSuiteNamespaces(api: KubeApi, say: (line: string) => void): () => Promise<void> {
+export function offloadSuiteNamespaces(
+  api: KubeApi,
+  strategy: Strategy,
+  say: (line: string) => void,
+): () => Promise<void> {
   const stop = new AbortController();
   const turn = async (): Promise<void> => {
     const [all, accounts] = [await api.list(namespaces), await api.list(serviceAccounts)];
@@ -47,7 +57,7 @@ export function offloadSuiteNamespaces(api: KubeApi, say: (line: string) => void
       accounts.flatMap(({ metadata }) => (metadata.name === 'default' ? metadata.namespace : [])),
     );
     const open = all.filter(({ metadata }) => !metadata.deletionTimestamp && !prepared.has(metadata.name));
-    await Promise.all(open.map((namespace) => prepare(api, namespace)));
+    await Promise.all(open.map((namespace) => prepare(api, strategy, namespace)));
   };
   const running = (async () => {
     while (!stop.signal.aborted) {

@@ -11,6 +11,11 @@ it("takes Kubernetes' suites for storage, here or at a provider, instead of grou
   expect(readOptions(['--storage', 'provider']).storage).toBe('provider');
 });
 
+it('has every pod on the virtual node for node and volumes, and half of the nodes virtual for network and apps', () => {
+  const virtual = (...names: string[]) => readOptions(names.flatMap((name) => ['--group', name])).virtual;
+  expect([virtual(), virtual('node', 'volumes'), virtual('network', 'apps')]).toEqual(['all', 'all', 'half']);
+});
+
 it.each([
   [['--storage', 'there'], /--storage is there: here, provider are accepted/],
   [['--storage', 'here', '--group', 'node'], /one of them is accepted/],
@@ -20,6 +25,7 @@ it.each([
   [['--minutes', '0', '--resume'], /--minutes is 0/],
   [['--minutes', 'ten', '--resume'], /--minutes is ten/],
   [['--group', 'nodes'], /--group is nodes/],
+  [['--group', 'node', '--group', 'apps'], /--group is node, apps: groups of one table are accepted/],
 ])('refuses %j', (args, words) => {
   expect(() => readOptions(args)).toThrow(words);
 });

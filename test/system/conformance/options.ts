@@ -2,10 +2,12 @@
 import { parseArgs } from 'node:util';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Place, places } from './storage/driver.ts';
-import { type Group, groups } from './suite.ts';
+import { type Group, groups, type Share } from './suite.ts';
 
 export interface Options {
   readonly groups: readonly Group[];
+  /** The share of virtual nodes that all of the groups want. */
+  readonly virtual: Share;
   /** Kubernetes' suites for the driver of a class instead of groups, and where their pods and volumes are. */
   readonly storage: Place | undefined;
   readonly only: readonly string[];
@@ -44,6 +46,10 @@ export function readOptions(args: readonly string[]): Options {
   const unknown = group.find((name) => !isGroup(name));
   if (unknown !== undefined)
     throw new AppError('invalid_input', `--group is ${unknown}: ${Object.keys(groups).join(', ')} are accepted`);
+  const wanted = group.filter(isGroup);
+  const [virtual = 'all', other] = [...new Set(wanted.map((name) => groups[name].virtual))];
+  if (other !== undefined)
+    throw new AppError('invalid_input', `--group is ${wanted.join(', ')}: groups of one table are accepted`);
   const minutes = values.minutes === undefined ? Number.POSITIVE_INFINITY : Number(values.minutes);
   if (!(minutes > 0))
     throw new AppError('invalid_input', `--minutes is ${values.minutes}: a number above 0 is accepted`);
@@ -52,5 +58,5 @@ export function readOptions(args: readonly string[]): Options {
       'invalid_input',
       '--minutes is accepted with --resume, which runs what was left, and not with --list',
     );
-  return { groups: group.filter(isGroup), storage, only, keep, list, resume, minutes, writes: values.write || resume };
+  return { groups: wanted, virtual, storage, only, keep, list, resume, minutes, writes: values.write || resume };
 }

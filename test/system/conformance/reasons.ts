@@ -25,3 +25,6 @@ export const reasons: readonly Reason[] = [
       'wants the kubelet to refuse a pod for Windows: in a namespace offloaded with strategy Remote it is refused when it is created, by name of the field',
   },
 ];
+
+/** The same where half of the nodes are virtual. */
+export const halfReasons: readonly Reason[] = [];

@@ -3,12 +3,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Ground, openRemoteGround } from './ground.ts';
 import type { Options } from './options.ts';
-import { reasons } from './reasons.ts';
+import { halfReasons, reasons } from './reasons.ts';
 import type { Reason } from './report.ts';
 import { driverFile } from './storage/driver.ts';
 import { openStorageGround } from './storage/ground.ts';
 import { storageReasons } from './storage/reasons.ts';
-import { driverSuites, type Group, groups, type Selection, selectionOf } from './suite.ts';
+import { driverSuites, type Group, groups, type Selection, type Share, selectionOf } from './suite.ts';
 import type { TableName } from './table.ts';
 
 export interface Subject {
@@ -23,7 +23,13 @@ export interface Subject {
   open(dir: string, log: (line: string) => void): Promise<Ground>;
 }
 
-export function subjectOf({ storage, groups: wanted }: Options): Subject {
+const tableOf = { all: 'all nodes virtual', half: 'half of the nodes virtual' } as const satisfies Record<
+  Share,
+  TableName
+>;
+const reasonsOf: Record<Share, readonly Reason[]> = { all: reasons, half: halfReasons };
+
+export function subjectOf({ storage, groups: wanted, virtual }: Options): Subject {
   if (storage !== undefined)
     return {
       table: `storage ${storage}`,
@@ -33,14 +39,14 @@ export function subjectOf({ storage, groups: wanted }: Options): Subject {
       isWanted: () => true,
       open: (dir, log) => openStorageGround(storage, dir, log),
     };
-  const names = Object.keys(groups) as Group[];
+  const names = (Object.keys(groups) as Group[]).filter((name) => groups[name].virtual === virtual);
   return {
-    table: 'conformance',
-    folder: 'conformance',
-    reasons,
+    table: tableOf[virtual],
+    folder: `conformance-${virtual}`,
+    reasons: reasonsOf[virtual],
     selections: names.map(selectionOf),
     isWanted: (at) => wanted.some((group) => group === names[at]),
-    open: (dir, log) => openRemoteGround({ dir, log }),
+    open: (dir, log) => openRemoteGround({ dir, log, virtual }),
   };
 }
 

@@ -13,13 +13,17 @@ import { buildConformancebox, buildGinkgo } from '#test/testbed/build.ts';
 import { registries } from './images.ts';
 import { focusOn } from './report.ts';
 
+/** How many nodes of the suite's cluster are virtual. */
+export const shares = ['all', 'half'] as const;
+export type Share = (typeof shares)[number];
+
 /** Specs by group of the suite. Those that need features which are off by default, or that break nodes, are in none. */
 export const groups = {
-  node: 'sig-node && (Conformance || NodeConformance)',
-  volumes: 'sig-storage && NodeConformance',
-  network: 'sig-network && Conformance',
-  apps: 'sig-apps && Conformance',
-} as const;
+  node: { labels: 'sig-node && (Conformance || NodeConformance)', virtual: 'all' },
+  volumes: { labels: 'sig-storage && NodeConformance', virtual: 'all' },
+  network: { labels: 'sig-network && Conformance', virtual: 'half' },
+  apps: { labels: 'sig-apps && Conformance', virtual: 'half' },
+} as const satisfies Record<string, { readonly labels: string; readonly virtual: Share }>;
 export type Group = keyof typeof groups;
 const elsewhere = '!Disruptive && !Flaky';
 
@@ -28,7 +32,7 @@ export interface Selection {
   readonly labels: string;
   readonly names?: string;
 }
-export const selectionOf = (group: Group): Selection => ({ labels: `(${groups[group]}) && ${elsewhere}` });
+export const selectionOf = (group: Group): Selection => ({ labels: `(${groups[group].labels}) && ${elsewhere}` });
 /** The suites for the driver that a file describes. */
 export const driverSuites: Selection = { labels: `${elsewhere} && !Serial`, names: 'External Storage' };
 

@@ -8,7 +8,7 @@ const outcome = (spec: string, state: 'passed' | 'failed' | 'not applicable', me
   message,
 });
 const reasons = [{ specs: /breaks/, state: 'failed', reason: 'a | b' }] as const;
-const page = 'before\n<!-- conformance: begin -->\n<!-- conformance: end -->\nafter\n';
+const page = 'before\n<!-- all nodes virtual: begin -->\n<!-- all nodes virtual: end -->\nafter\n';
 
 it('gives each spec its reason: ours, the words of the suite, or none yet', () => {
   expect(rowOf(outcome('[sig-node] runs', 'passed'), reasons).reason).toBe('');
@@ -23,9 +23,9 @@ it('keeps the rows of specs that did not run this time, and drops those that the
   const all = ['[sig-node] breaks', '[sig-node] runs <x>', '[sig-apps] waits'];
   const old = { spec: '[sig-apps] gone', state: 'passed', reason: '' } as const;
   const rows = [old, rowOf(outcome('[sig-node] breaks', 'failed'), reasons)];
-  const first = withRows('conformance', page, rows, [...all, old.spec], reasons);
+  const first = withRows('all nodes virtual', page, rows, [...all, old.spec], reasons);
   const second = withRows(
-    'conformance',
+    'all nodes virtual',
     first,
     [rowOf(outcome('[sig-node] runs <x>', 'passed'), reasons)],
     all,
@@ -36,8 +36,8 @@ it('keeps the rows of specs that did not run this time, and drops those that the
   expect(second).toContain('| [sig-node] runs &lt;x> | passed |  |');
   expect(second).toContain('| sig-node | 1 | 1 | 0 | 0 |');
   expect(second).toContain('| sig-apps | 0 | 0 | 0 | 1 |');
-  expect(withRows('conformance', second, [], all, reasons)).toBe(second);
-  expect(withRows('conformance', second, [], all, [{ ...reasons[0], reason: 'c' }])).toContain(
+  expect(withRows('all nodes virtual', second, [], all, reasons)).toBe(second);
+  expect(withRows('all nodes virtual', second, [], all, [{ ...reasons[0], reason: 'c' }])).toContain(
     '| [sig-node] breaks | failed | c |',
   );
 });
@@ -49,11 +49,11 @@ it('goes on with the specs that have no row, and with failures that are not expl
     rowOf(outcome('[sig-node] breaks', 'failed'), reasons),
     rowOf(outcome('[sig-node] other', 'failed', 'x'), reasons),
   ];
-  expect(openSpecs('conformance', withRows('conformance', page, rows, all, reasons), all)).toEqual([
+  expect(openSpecs('all nodes virtual', withRows('all nodes virtual', page, rows, all, reasons), all)).toEqual([
     '[sig-node] other',
     '[sig-apps] waits',
   ]);
-  expect(openSpecs('conformance', page, all)).toEqual(all);
+  expect(openSpecs('all nodes virtual', page, all)).toEqual(all);
 });
 
 it('sums up, of suites for a driver, the specs that do not apply by their reason, and leaves the other tables alone', () => {

@@ -22,7 +22,7 @@ const offersItsClasses: KubeObject = {
 export async function openStorageGround(place: Place, dir: string, log: (line: string) => void): Promise<Ground> {
   if (place === 'provider') {
     const peering = ['--resource', `requests.storage=${grantedStorage}`];
-    return await openRemoteGround({ dir, log, storage: { policy: offersItsClasses, peering } });
+    return await openRemoteGround({ dir, log, virtual: 'all', storage: { policy: offersItsClasses, peering } });
   }
   const images = await suiteImages(cacheDir(), log);
   const clusters = [{ name: consumer, storage: true }];
