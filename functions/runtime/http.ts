@@ -27,6 +27,7 @@ import { deprecationHeaders } from './deprecation.ts';
 import { jsonBodyOf } from './json-body.ts';
 import { inputError, problemDetails } from './problem.ts';
 import { noteStanding, rateHeaders } from './rate-headers.ts';
+import { answerReserveMs, withinDeadline } from './request-deadline.ts';
 import { requestLog } from './request-log.ts';
 import type { AnyPrincipal, AnyRoute, Auth, Reply, Route } from './route.ts';
 import { runOnce } from './run-once.ts';
@@ -111,10 +112,10 @@ export function http<
   const bodySchema = strict(route.body, route.auth);
   const maxBody =
     route.maxBodyBytes ?? (route.auth === 'agent' || route.auth === 'enroll' ? agentMaxBody : defaultMaxBody);
-  const run = async (
+  const answer = async (
     event: APIGatewayProxyEventV2,
     context: Context,
-    { signal }: { signal: AbortSignal },
+    signal: AbortSignal,
   ): Promise<APIGatewayProxyStructuredResultV2> => {
     const composition = compositionOf(context);
     const { clock, version, longestWaitSeconds, doorbellUrl } = composition;
@@ -142,7 +143,10 @@ export function http<
     return respond(await settle(reply, input), event);
   };
 
-  const stack = middy<APIGatewayProxyEventV2, APIGatewayProxyResultV2>({ timeoutEarlyInMillis: 500 })
+  const run = (event: APIGatewayProxyEventV2, context: Context): Promise<APIGatewayProxyStructuredResultV2> =>
+    withinDeadline(context, (signal) => answer(event, context, signal));
+
+  const stack = middy<APIGatewayProxyEventV2, APIGatewayProxyResultV2>({ timeoutEarlyInMillis: answerReserveMs })
     .use(problemDetails())
     .use(requestLog(route, (event) => ({ principal: principals.get(event), waited: waited.has(event) })))
     .before(async ({ event, context }) => {

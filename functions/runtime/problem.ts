@@ -7,6 +7,7 @@ import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import type { Problem } from '#shared/schema/api/resources.ts';
 import { compositionOf } from './composition.ts';
 import { rateFields, rateHeaders } from './rate-headers.ts';
+import { tookTooLong } from './request-deadline.ts';
 
 interface FieldError {
   readonly field: string;
@@ -44,7 +45,7 @@ export function inputError(where: string, error: z.ZodError, input: unknown): Ap
 const lowerFirst = (text: string): string => text.slice(0, 1).toLowerCase() + text.slice(1);
 
 const fromMiddy: Readonly<Record<number, readonly [ErrorCode, string]>> = {
-  408: ['deadline_exceeded', 'the request took longer than the broker allows'],
+  408: ['deadline_exceeded', tookTooLong],
 };
 
 /** Maps what middlewares of the stack throw to our codes; anything else is a defect. */

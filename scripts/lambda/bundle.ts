@@ -5,6 +5,7 @@ import { type BuildOptions, build } from 'esbuild';
 import { cloudFunctions } from '#functions/catalogue.ts';
 import type { CloudFunction } from '#functions/cloud-function.ts';
 import { jsonSchemaModules, withoutBodies } from './no-json-schema.ts';
+import { transportModules, withoutTransports } from './no-transports.ts';
 
 export interface BundleOptions {
   readonly root: string;
@@ -67,7 +68,6 @@ const settings = {
     '@smithy/core/event-streams': './scripts/lambda/no-event-streams.ts',
     'sonic-boom': './scripts/lambda/plain-stderr.cts',
     'safe-stable-stringify': './scripts/lambda/plain-stringify.ts',
-    'thread-stream': './scripts/lambda/no-threads.ts',
   },
   logLevel: 'warning',
   // CommonJS packages inside an ES module bundle still ask for `require`; the name is unlike anything a minifier makes.
@@ -110,6 +110,7 @@ export async function bundleFunctions({
             contents: withoutBodies(readFileSync(file, 'utf8')),
             loader: 'js',
           }));
+          onLoad({ filter: transportModules }, () => ({ contents: withoutTransports, loader: 'js' }));
           onLoad({ filter: /./, namespace }, ({ path: name }) => ({
             contents: entries.get(name) ?? '',
             loader: 'ts',

@@ -14,8 +14,7 @@ import { registries } from './images.ts';
 import { focusOn } from './report.ts';
 
 /** How many nodes of the suite's cluster are virtual. */
-export const shares = ['all', 'half'] as const;
-export type Share = (typeof shares)[number];
+export type Share = 'all' | 'half';
 
 /** Specs by group of the suite. Those that need features which are off by default, or that break nodes, are in none. */
 export const groups = {
