@@ -112,8 +112,8 @@ export const unseenRights: readonly UnseenRights[] = [
   },
   {
     role: 'isthmus-agent',
-    rights: ['get authentication.liqo.io/renews'],
-    reason: 'a copy of a Renew at the provider whose original went while no agent ran',
+    rights: ['get authentication.liqo.io/renews', 'get offloading.liqo.io/namespacemaps'],
+    reason: 'a copy of a Renew or NamespaceMap at the provider whose original went while no agent saw it',
     mayBeUsed: true,
   },
   {

@@ -14,7 +14,15 @@ import { openProductClusters, removeProductClusters } from '#test/harness/produc
 import { must } from '#test/harness/program.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { nothingLeft } from '../whole-clusters/inventory.ts';
-import { type ClusterName, clusterNames, createStage, isReady, patience, type Stage } from '../whole-clusters/stage.ts';
+import {
+  type ClusterName,
+  clusterNames,
+  createStage,
+  isReady,
+  patience,
+  reported,
+  type Stage,
+} from '../whole-clusters/stage.ts';
 import { container, pod } from '../whole-clusters/workloads.ts';
 import { visit } from './neighbour.ts';
 import { isKernelState, nodePlace, type Place, podPlace, settledKernels, type Words } from './test-pods.ts';
@@ -97,6 +105,17 @@ async function activeGateway(cluster: ClusterName): Promise<Pod | undefined> {
   return found.find((one) => one.metadata.deletionTimestamp === undefined && isReady(one));
 }
 
+/** How far the peering is: what the broker says of it, both ends of the link, and the pods of both gateways. */
+async function whereItIs(): Promise<string> {
+  const described = stage.world.isthmus('describe', 'peering', 'rome', 'milan').then(reported, String);
+  const ends = clusterNames.map(async (cluster) => {
+    const found = await stage.api(cluster).list(pods, { namespace: `liqo-tenant-${other(cluster)}` });
+    const gateways = found.map(({ metadata, status }) => ({ name: metadata.name, conditions: status?.conditions }));
+    return `${cluster}: ${JSON.stringify({ connection: (await connectionOf(cluster))?.status, gateways })}`;
+  });
+  return (await Promise.all([described, ...ends])).join('\n');
+}
+
 interface Peered {
   readonly seen: readonly string[];
   readonly link: string | undefined;
@@ -106,7 +125,12 @@ interface Peered {
 
 /** What one pod of rome is seen as by each pod of milan, or why not, the moment that the virtual node is Ready; and what the link says then. */
 const peered = once(async (): Promise<Peered> => {
+  const began = performance.now();
   const peering = stage.mustPeer();
+  const outcome = peering.then(
+    () => 'done',
+    (error: Error) => error.message,
+  );
   await eventually(
     'the virtual node is Ready',
     async () => {
@@ -114,7 +138,12 @@ const peered = once(async (): Promise<Peered> => {
       return node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
     },
     { withinMs: 100_000, everyMs: 10 },
-  );
+  ).catch(async (error: Error) => {
+    const at = await whereItIs();
+    throw new Error(
+      `${error.message}\n${at}\nisthmus peer, after ${Math.round(performance.now() - began)} ms: ${await outcome}`,
+    );
+  });
   const ready = performance.now();
   const [from] = podPlaces.rome;
   const arrivals = clusterNames.flatMap((cluster) =>
