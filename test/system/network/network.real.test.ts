@@ -137,7 +137,8 @@ const peered = once(async (): Promise<Peered> => {
       const node = await stage.api('rome').get(nodes, { name: 'milan' });
       return node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
     },
-    { withinMs: 100_000, everyMs: 10 },
+    // A patience: beside eight busy loops a peering takes 35 s, and beside the start of other clusters it took longer than 100 s.
+    { withinMs: 240_000, everyMs: 10 },
   ).catch(async (error: Error) => {
     const at = await whereItIs();
     throw new Error(
