@@ -1,7 +1,7 @@
 /** Names and marks of snapshots at providers: what the consumer writes on a VolumeSnapshot there, and what the provider reads. */
 import { type HomeClaim, type RemoteClaim, remoteClaimOf, volumeHandle } from './storage-keys.ts';
 
-export const snapshotAnnotation = {
+const snapshotAnnotation = {
   /** On a VolumeSnapshot at the provider: `<namespace>/<name>` of the one of the consumer that it is for. */
   snapshot: 'isthmus.dev/snapshot',
   /** On a VolumeSnapshot at the provider: UID of that VolumeSnapshot. */

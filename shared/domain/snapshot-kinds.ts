@@ -3,7 +3,7 @@ import type { KubeObject, KubeResource, ResourceType } from './kube-object.ts';
 
 export const snapshotGroup = 'snapshot.storage.k8s.io';
 
-export interface VolumeSnapshotSpec {
+interface VolumeSnapshotSpec {
   /** One of both: it is to be taken of that claim, or stands for what that content says. */
   readonly source?: {
     readonly persistentVolumeClaimName?: string;
@@ -16,7 +16,7 @@ export interface SnapshotError {
   /** RFC 3339. */
   readonly time?: string;
 }
-export interface VolumeSnapshotStatus {
+interface VolumeSnapshotStatus {
   readonly boundVolumeSnapshotContentName?: string;
   /** RFC 3339. */
   readonly creationTime?: string;
@@ -27,7 +27,7 @@ export interface VolumeSnapshotStatus {
 }
 export type VolumeSnapshot = KubeResource<VolumeSnapshotSpec, VolumeSnapshotStatus>;
 
-export interface VolumeSnapshotContentSpec {
+interface VolumeSnapshotContentSpec {
   readonly deletionPolicy: 'Delete' | 'Retain';
   readonly driver: string;
   /** One of both: it is taken of that volume, or is there already. */

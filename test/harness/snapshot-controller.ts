@@ -1,6 +1,6 @@
 /**
  * Kubernetes' snapshot controller and the snapshotter of the driver of `provisionVolumes`, played for tests that have an API server and no node: what the
- * real ones write, in their order. `test/system/storage/snapshots.long.test.ts` has the real ones.
+ * real ones write, in their order.
  */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -60,7 +60,10 @@ const volumeHandleOf = ({ spec }: PersistentVolume): string | undefined => spec?
 /** Begins with the default VolumeSnapshotClass `records` of the driver, if told. The kinds have to be served. */
 export async function playSnapshotController(
   { api, caches }: Pick<Cluster, 'api' | 'caches'>,
-  { className = 'records', deletionPolicy = 'Delete' }: { readonly className?: string; readonly deletionPolicy?: 'Delete' | 'Retain' } = {},
+  {
+    className = 'records',
+    deletionPolicy = 'Delete',
+  }: { readonly className?: string; readonly deletionPolicy?: 'Delete' | 'Retain' } = {},
 ): Promise<PlayedSnapshots> {
   await api.create(volumeSnapshotClasses, {
     apiVersion: 'snapshot.storage.k8s.io/v1',
@@ -98,7 +101,9 @@ export async function playSnapshotController(
 
   async function volumeOf({ metadata, spec }: VolumeSnapshot): Promise<PersistentVolume | undefined> {
     const name = spec.source?.persistentVolumeClaimName;
-    const claim = name ? await api.get(persistentVolumeClaims, { namespace: metadata.namespace ?? '', name }) : undefined;
+    const claim = name
+      ? await api.get(persistentVolumeClaims, { namespace: metadata.namespace ?? '', name })
+      : undefined;
     return claim?.status?.phase === 'Bound'
       ? api.get(persistentVolumes, { name: claim.spec?.volumeName ?? '' })
       : undefined;
@@ -147,7 +152,8 @@ export async function playSnapshotController(
     const { namespace = '', name, uid = '' } = object.metadata;
     const volume = await volumeOf(object);
     const fail = async (message: string): Promise<void> => {
-      if (object.status?.error?.message !== message) await status(volumeSnapshots, object, { readyToUse: false, error: { message } });
+      if (object.status?.error?.message !== message)
+        await status(volumeSnapshots, object, { readyToUse: false, error: { message } });
       setTimeout(() => next(() => syncSnapshot(object)), 200);
     };
     const driver = volume?.spec?.csi?.driver;
@@ -196,7 +202,9 @@ export async function playSnapshotController(
     }
     const own = content?.spec.volumeSnapshotRef.uid === uid ? content : undefined;
     if (own && own.metadata.annotations?.[beingDeleted] === undefined)
-      await api.mergePatch(volumeSnapshotContents, refOf(own), { metadata: { annotations: { [beingDeleted]: 'yes' } } });
+      await api.mergePatch(volumeSnapshotContents, refOf(own), {
+        metadata: { annotations: { [beingDeleted]: 'yes' } },
+      });
     const takesAlong = own?.spec.deletionPolicy === 'Delete';
     if (own && takesAlong) await api.delete(volumeSnapshotContents, refOf(own));
     const left = finalizers.filter((one) => one !== sourceFinalizer && (takesAlong || one !== boundFinalizer));
@@ -223,7 +231,8 @@ export async function playSnapshotController(
     const { metadata, spec } = content;
     const { finalizers = [] } = metadata;
     if (metadata.deletionTimestamp !== undefined) {
-      const isToGo = (spec.source.snapshotHandle && !spec.volumeSnapshotRef.uid) || metadata.annotations?.[beingDeleted];
+      const isToGo =
+        (spec.source.snapshotHandle && !spec.volumeSnapshotRef.uid) || metadata.annotations?.[beingDeleted];
       if (!isToGo || !finalizers.includes(contentFinalizer)) return;
       const handle = content.status?.snapshotHandle;
       if (spec.deletionPolicy === 'Delete' && handle) data.delete(handle);

@@ -147,33 +147,12 @@ export async function buildKrew(options: BuildOptions = {}): Promise<string> {
   return await buildGoProgram({ name: 'krew', source, flags: stripped, minimumGo, ...about }, options);
 }
 
-const snapshotterPackage = 'github.com/kubernetes-csi/external-snapshotter';
-
-const buildSnapshotter = async (name: string, about: About, options: BuildOptions): Promise<string> =>
-  await buildGoProgram(
-    {
-      name,
-      source: { folder: path.join(testbedFolder, 'snapshotbox'), package: `${snapshotterPackage}/v8/cmd/${name}` },
-      flags: stripped,
-      minimumGo: goDirective(await readGoMod('snapshotbox')),
-      ...about,
-    },
-    options,
-  );
-
-/** Not part of a bed; for tests of snapshots. */
-export const buildSnapshotController = (options: BuildOptions = {}): Promise<string> =>
-  buildSnapshotter('snapshot-controller', { about: 'binds VolumeSnapshots', expectedSeconds: 240 }, options);
-
-/** Beside the driver of each node, for the same tests. */
-export const buildCsiSnapshotter = (options: BuildOptions = {}): Promise<string> =>
-  buildSnapshotter('csi-snapshotter', { about: "has a node's driver take snapshots", expectedSeconds: 20 }, options);
-
 /** The folder of the definitions of VolumeSnapshots and their kin, one file for each kind. */
 export async function snapshotDefinitionsFolder(options: BuildOptions = {}): Promise<string> {
   const folder = path.join(testbedFolder, 'snapshotbox');
   const minimumGo = goDirective(await readGoMod('snapshotbox'));
-  return path.join(await sourcesOf(`${snapshotterPackage}/client/v8`, folder, minimumGo, options), 'config', 'crd');
+  const module = 'github.com/kubernetes-csi/external-snapshotter/client/v8';
+  return path.join(await sourcesOf(module, folder, minimumGo, options), 'config', 'crd');
 }
 
 const liqoPackage = 'github.com/liqotech/liqo';

@@ -10,8 +10,9 @@ import {
   volumeSnapshots,
 } from '#shared/domain/snapshot-kinds.ts';
 import { remoteVolumeDriver, storageNamespace } from '#shared/domain/storage-keys.ts';
+import { snapshotProvider } from '#shared/domain/volumes.ts';
 import { dataSourceOf } from '../model/data-source.ts';
-import { contentOf, snapshotProvider } from '../model/snapshot-place.ts';
+import { contentOf } from '../model/snapshot-pair.ts';
 import type { ReachableProviders } from '../providers/reachable-providers.ts';
 import { importContentName } from '../snapshots/imports.ts';
 import type { RealSnapshot, SnapshotFacts } from './snapshot-source.ts';

@@ -2,9 +2,10 @@
 import type { PersistentVolumeClaim, StorageClass } from '#shared/domain/core-kinds.ts';
 import type { VolumeSnapshot, VolumeSnapshotContent } from '#shared/domain/snapshot-kinds.ts';
 import { localClassParameter, storageAnnotation } from '#shared/domain/storage-keys.ts';
+import { snapshotProvider } from '#shared/domain/volumes.ts';
 import { amountOf, requestOf, volumeModeOf } from '../model/claims.ts';
 import { dataSourceOf } from '../model/data-source.ts';
-import { contentOf, snapshotProvider } from '../model/snapshot-place.ts';
+import { contentOf } from '../model/snapshot-pair.ts';
 import { elsewhere, type Found, type Origin, refused, wait } from './source.ts';
 
 type Claim = PersistentVolumeClaim;

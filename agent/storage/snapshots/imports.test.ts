@@ -7,6 +7,7 @@ import { decideImport, lentContent, lentSnapshot } from './imports.ts';
 const claim = (spec: object = {}, uid = 'u1'): PersistentVolumeClaim =>
   ({ metadata: { namespace: 'shop', name: 'copy', uid }, spec }) as unknown as PersistentVolumeClaim;
 const original = {
+  metadata: { name: 'c', labels: { 'snapshot.storage.kubernetes.io/managed-by': 'node-1' } },
   spec: {
     deletionPolicy: 'Delete',
     driver: 'disk.example.com',
@@ -20,6 +21,10 @@ const original = {
 const lent = lentContent(claim(), original);
 
 test('the second content has the handle of the first, and never its policy', () => {
+  expect(lent.metadata.labels).toEqual({
+    'isthmus.dev/restores-claim': 'u1',
+    'snapshot.storage.kubernetes.io/managed-by': 'node-1',
+  });
   expect(lent.spec).toEqual({
     deletionPolicy: 'Retain',
     driver: 'disk.example.com',

@@ -5,7 +5,11 @@
  */
 import type { PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 import { importLabel } from '#shared/domain/snapshot-keys.ts';
-import type { VolumeSnapshot, VolumeSnapshotContent } from '#shared/domain/snapshot-kinds.ts';
+import {
+  snapshotControllerPrefix,
+  type VolumeSnapshot,
+  type VolumeSnapshotContent,
+} from '#shared/domain/snapshot-kinds.ts';
 import { homeClaimOf, storageAnnotation, storageNamespace } from '#shared/domain/storage-keys.ts';
 
 type Claim = PersistentVolumeClaim;
@@ -13,17 +17,23 @@ type Claim = PersistentVolumeClaim;
 /** Of the claim with this UID. */
 export const importContentName = (claimUid: string): string => `isthmus-import-${claimUid}`;
 
+/** Label of a content, by the snapshot controller: the node whose driver it is for. */
+const managedBy = `${snapshotControllerPrefix}managed-by`;
+
 const api = { apiVersion: 'snapshot.storage.k8s.io/v1' } as const;
 
 /** `original`: of the VolumeSnapshot that the claim names. */
-export function lentContent({ metadata }: Claim, { spec, status }: VolumeSnapshotContent): VolumeSnapshotContent {
+export function lentContent({ metadata }: Claim, original: VolumeSnapshotContent): VolumeSnapshotContent {
   const { namespace, name, uid = '' } = metadata;
+  const { spec, status } = original;
+  const node = original.metadata.labels?.[managedBy];
   return {
     ...api,
     kind: 'VolumeSnapshotContent',
     metadata: {
       name: importContentName(uid),
-      labels: { [importLabel]: uid },
+      // Where each node's driver takes its own snapshots, it says whose this one is.
+      labels: { [importLabel]: uid, ...(node !== undefined && { [managedBy]: node }) },
       annotations: { [storageAnnotation.claim]: `${namespace}/${name}`, [storageAnnotation.claimUid]: uid },
     },
     spec: {

@@ -1,10 +1,6 @@
 //go:build tools
 
-// Package snapshotbox pins the modules of which Kubernetes' snapshot controller and the snapshotter of CSI drivers are built, and those of their kinds.
-// `go install` cannot: their own module replaces others.
+// Package snapshotbox pins the module that has the definitions of VolumeSnapshots and their kin.
 package snapshotbox
 
-import (
-	_ "github.com/kubernetes-csi/external-snapshotter/v8/cmd/csi-snapshotter"
-	_ "github.com/kubernetes-csi/external-snapshotter/v8/cmd/snapshot-controller"
-)
+import _ "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"

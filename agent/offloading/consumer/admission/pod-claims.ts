@@ -1,7 +1,7 @@
 /** Whether the volumes of a pod may be at a provider, by the claims that it uses and their classes. */
 import { isDefaultClass } from '#agent/storage/model/claims.ts';
 import { dataSourceOf } from '#agent/storage/model/data-source.ts';
-import { contentOf, snapshotProvider } from '#agent/storage/model/snapshot-place.ts';
+import { contentOf } from '#agent/storage/model/snapshot-pair.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { getIfServed } from '#kube/run/optional-kind.ts';
 import {
@@ -14,7 +14,7 @@ import {
 import type { ObjectRef, Pod } from '#shared/domain/kube-object.ts';
 import { volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
 import { storageAnnotation } from '#shared/domain/storage-keys.ts';
-import { isOurVolume, isVirtual, remoteOf } from '#shared/domain/volumes.ts';
+import { isOurVolume, isVirtual, remoteOf, snapshotProvider } from '#shared/domain/volumes.ts';
 import { type Claims, here } from './pod.ts';
 
 /** A claim that does not exist yet: its class is not known, so its pod stays where all classes work. */

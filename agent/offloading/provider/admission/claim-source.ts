@@ -2,7 +2,7 @@
 import { allow, deny, type Verdict } from '#agent/admission/review.ts';
 import { volumeModeOf } from '#agent/storage/model/claims.ts';
 import { type DataSource, dataSourceOf } from '#agent/storage/model/data-source.ts';
-import { contentOf } from '#agent/storage/model/snapshot-place.ts';
+import { contentOf } from '#agent/storage/model/snapshot-pair.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import type { VolumeSnapshot, VolumeSnapshotContent } from '#shared/domain/snapshot-kinds.ts';

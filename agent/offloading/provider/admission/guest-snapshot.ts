@@ -15,7 +15,7 @@ const refuse = (field: string, value: unknown, why: string): Verdict =>
   deny('sandbox_refused', `${field} is ${JSON.stringify(value)}: ${why}`);
 
 /** What a snapshot of this volume takes of the storage of its consumer: storage may need as much as the volume has. */
-export const countsAs = ({ spec }: PersistentVolume, claim: PersistentVolumeClaim | undefined): string =>
+const countsAs = ({ spec }: PersistentVolume, claim: PersistentVolumeClaim | undefined): string =>
   showCounts({
     size: spec?.capacity?.storage,
     storageClassName: claim?.spec?.storageClassName ?? spec?.storageClassName,

@@ -17,7 +17,7 @@ import { createAdmissionGate } from '../quota/admission-gate.ts';
 import { guestClaimCache, keptVolumeCache } from '../storage/caches.ts';
 import { type ConsumerStorage, demandOf, fitsStorage, usedBy } from '../storage/demand.ts';
 
-export interface Asking {
+interface Asking {
   readonly key: string;
   readonly consumer: string;
   readonly demand: Amounts;

@@ -1,13 +1,5 @@
-/** In which cluster a snapshot is. Pure. */
-import { remoteSnapshotOf } from '#shared/domain/snapshot-keys.ts';
+/** Which VolumeSnapshot and which content belong together. Pure. */
 import type { VolumeSnapshot, VolumeSnapshotContent } from '#shared/domain/snapshot-kinds.ts';
-import { remoteVolumeDriver } from '#shared/domain/storage-keys.ts';
-
-/** The provider that has the snapshot of this content; undefined: this cluster. */
-export const snapshotProvider = ({ spec, status }: VolumeSnapshotContent): string | undefined =>
-  spec.driver === remoteVolumeDriver
-    ? remoteSnapshotOf(status?.snapshotHandle ?? spec.source.snapshotHandle ?? spec.source.volumeHandle ?? '')?.provider
-    : undefined;
 
 export interface Pair {
   readonly snapshot?: VolumeSnapshot | undefined;
