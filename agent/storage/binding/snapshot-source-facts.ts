@@ -1,6 +1,7 @@
 /** What the API servers say of the VolumeSnapshot as which a claim is to begin: its content, and the one beside the real claim that is to be made. */
+
+import { getIfServed, isUnserved } from '#kube/model/optional-kind.ts';
 import type { KubeApi } from '#kube/model/types.ts';
-import { getIfServed, isUnserved } from '#kube/run/optional-kind.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
 import { homeSnapshotOf, remoteSnapshotOf } from '#shared/domain/snapshot-keys.ts';
 import {

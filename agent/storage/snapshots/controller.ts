@@ -1,7 +1,9 @@
 /** Takes, follows and deletes snapshots of volumes at providers, and ends what lent a snapshot of this cluster to a real claim. */
+
+import { getIfServed, isUnserved } from '#kube/model/optional-kind.ts';
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
-import { getIfServed, isUnserved, whenServed } from '#kube/run/optional-kind.ts';
+import { whenServed } from '#kube/run/when-served.ts';
 import { deleteObject, dropFinalizer } from '#kube/writes/write-if-changed.ts';
 import { persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-kinds.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
@@ -279,7 +281,8 @@ function createServed(deps: SnapshotDeps): Controller {
       if (codeOf(error) === 'kube_already_exists') return again(staleMs);
       if (!(error instanceof AppError)) throw error;
       if (!isUnserved(error) && !['kube_invalid', 'kube_forbidden'].includes(error.code)) throw error;
-      const message = `cluster ${where.provider} takes no snapshot of claim ${where.namespace}/${claimName}: ${error.message}`;
+      const why = isUnserved(error) ? 'the kinds of VolumeSnapshots are not installed there' : error.message;
+      const message = `cluster ${where.provider} takes no snapshot of claim ${where.namespace}/${claimName}: ${why}`;
       for (const one of failing(observed, message)) await perform(one, observed, signal);
       return waiting(message, nextLookMs(nowMs - sinceOf(content, nowMs)));
     }

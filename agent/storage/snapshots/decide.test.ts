@@ -151,7 +151,7 @@ describe('a content that ends', () => {
   });
 });
 
-test('whatever is seen, nothing at a provider is marked or deleted but by a content that is to go, has policy Delete, and is its own', () => {
+test('of all states that can be seen, nothing at a provider is marked or deleted but by a content that is to go, has policy Delete, and is its own', () => {
   const mostly = <T>(truth: T, ...lies: readonly T[]) =>
     fc.oneof({ weight: 3, arbitrary: fc.constant(truth) }, { weight: 1, arbitrary: fc.constantFrom(...lies) });
   const drawn = fc.record({

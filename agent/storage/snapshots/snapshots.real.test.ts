@@ -156,7 +156,7 @@ test('once they are installed here, a snapshot of a claim at a provider without 
   await eventually(
     'the reason',
     async () =>
-      /cluster prov takes no snapshot of claim shop-cons\/db-vn1: the API server does not know the kind/.test(
+      /cluster prov takes no snapshot of claim shop-cons\/db-vn1: the kinds of VolumeSnapshots are not installed there/.test(
         (await snapshot('monday-vn1'))?.status?.error?.message ?? '',
       ),
     { withinMs: 60_000 },

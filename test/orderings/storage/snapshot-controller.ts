@@ -1,6 +1,6 @@
 /**
  * Kubernetes' snapshot controller and the snapshotter of the disks' driver in one cluster of memory, a write at a time as the real ones have it: the content of a
- * VolumeSnapshot that is deleted goes at once if its policy is Delete, whatever else holds the VolumeSnapshot.
+ * VolumeSnapshot that is deleted goes at once if its policy is Delete, also while other finalizers hold the VolumeSnapshot.
  */
 import { guestSnapshotPatch } from '#agent/offloading/provider/admission/guest-snapshot.ts';
 import { jsonPatched } from '#agent/testing/patched.ts';

@@ -2,8 +2,8 @@
 import { isDefaultClass } from '#agent/storage/model/claims.ts';
 import { dataSourceOf } from '#agent/storage/model/data-source.ts';
 import { contentOf } from '#agent/storage/model/snapshot-pair.ts';
+import { getIfServed } from '#kube/model/optional-kind.ts';
 import type { KubeApi } from '#kube/model/types.ts';
-import { getIfServed } from '#kube/run/optional-kind.ts';
 import {
   type PersistentVolumeClaim,
   persistentVolumeClaims,

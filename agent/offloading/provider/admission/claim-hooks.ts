@@ -6,8 +6,8 @@ import type { Hook } from '#agent/admission/hook.ts';
 import { allow, type Review, type Verdict } from '#agent/admission/review.ts';
 import { validateFinalizers } from '#agent/peering/admission/finalizers.ts';
 import { offeredClasses } from '#agent/peering/slices/storage-offer.ts';
+import { getIfServed } from '#kube/model/optional-kind.ts';
 import type { Cluster } from '#kube/model/types.ts';
-import { getIfServed } from '#kube/run/optional-kind.ts';
 import {
   type PersistentVolumeClaim,
   persistentVolumeClaims,

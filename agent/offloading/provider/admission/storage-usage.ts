@@ -1,7 +1,7 @@
 /** Whether a claim or a VolumeSnapshot of a guest fits into what its consumer may have of storage. A refusal for lack of room is never based on a cache alone. */
 import type { Verdict } from '#agent/admission/review.ts';
+import { listIfServed } from '#kube/model/optional-kind.ts';
 import type { Cluster } from '#kube/model/types.ts';
-import { listIfServed } from '#kube/run/optional-kind.ts';
 import { coalesced } from '#shared/async/single-flight.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';

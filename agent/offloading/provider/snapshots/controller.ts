@@ -1,7 +1,7 @@
 /** Provider: the data of snapshots outlives the VolumeSnapshots of guests, unless their consumer ordered its deletion. Every step derives from the objects. */
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
-import { whenServed } from '#kube/run/optional-kind.ts';
+import { whenServed } from '#kube/run/when-served.ts';
 import { deleteObject, dropFinalizer } from '#kube/writes/write-if-changed.ts';
 import { guestSnapshot, guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';

@@ -96,7 +96,7 @@ test('nothing ends while the snapshot controller holds the snapshot, or after we
   expect(decide(going(order, [held]), guarded())).toEqual({ do: 'nothing' });
 });
 
-test('whatever is seen, data goes only by order, with the policy Delete, when nothing holds the snapshot', () => {
+test('of all states that can be seen, data goes only by order, with the policy Delete, when nothing holds the snapshot', () => {
   const mostly = <T>(truth: T, ...lies: readonly T[]) =>
     fc.oneof({ weight: 3, arbitrary: fc.constant(truth) }, { weight: 1, arbitrary: fc.constantFrom(...lies) });
   const drawn = fc.record({

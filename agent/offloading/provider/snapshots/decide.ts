@@ -1,6 +1,6 @@
 /**
  * What becomes of the data of a VolumeSnapshot of a guest. Kubernetes' snapshot controller takes the content down as soon as the VolumeSnapshot is deleted,
- * whatever holds that; so a content keeps its data from the beginning, and the agent deletes it when the consumer has ordered that. Pure.
+ * also while a finalizer of ours holds that; so a content keeps its data from the beginning, and the agent deletes it when the consumer has ordered that. Pure.
  */
 import { timestamp } from '#kube/writes/conditions.ts';
 import { guestSnapshot, guestVolume, keptAnnotation } from '#shared/domain/guest-volume-keys.ts';

@@ -1,6 +1,7 @@
 /** Provider: no VolumeSnapshot goes with the namespace of a consumer before its content keeps its data, also one that was made while no webhook of ours was registered. */
+
+import { listIfServed } from '#kube/model/optional-kind.ts';
 import type { KubeApi } from '#kube/model/types.ts';
-import { listIfServed } from '#kube/run/optional-kind.ts';
 import { guestSnapshot, guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
 import { volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';

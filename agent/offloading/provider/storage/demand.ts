@@ -48,7 +48,7 @@ export const showCounts = ({ size = '0', storageClassName }: Counts): string =>
 
 const countsSchema = z.object({ size: z.string(), storageClassName: z.string().optional() });
 
-/** Of one that was made while no webhook was registered: nothing, whatever a guest has written there. */
+/** Of one that was made while no webhook was registered, where a guest can have written anything: nothing. */
 function countsOf(text: string): Counts {
   try {
     return countsSchema.parse(JSON.parse(text));

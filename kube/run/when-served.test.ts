@@ -5,7 +5,8 @@ import { secrets } from '#shared/domain/core-kinds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
-import { getIfServed, listIfServed, whenServed } from './optional-kind.ts';
+import { getIfServed, listIfServed } from '../model/optional-kind.ts';
+import { whenServed } from './when-served.ts';
 
 const unserved = () => new AppError('kube_not_found', 'the API server does not know the kind', { detail: {} });
 const failing = (error: Error): KubeApi => {
@@ -26,7 +27,7 @@ test('of a kind that is not served there is no object; every other failure is on
   await expect(listIfServed(named, secrets)).rejects.toMatchObject({ code: 'kube_not_found' });
 });
 
-test('a controller begins when all its kinds are served, whatever the API server answers before', async () => {
+test('a controller begins when all its kinds are served, after any other answer and any silence', async () => {
   const clock = new ManualClock();
   const answers = [unserved(), new AppError('kube_unreachable', 'no'), undefined];
   let asked = 0;
