@@ -246,7 +246,6 @@ test('a claim waits for its snapshot, and is refused what the snapshot does not 
   expect((await event('small', 'ProvisioningFailed')).message).toMatch(/storage is 1Mi: accepted is .* or more/);
   await makeClaim('block', 'vn1', { ...restored('monday-vn1'), volumeMode: 'Block' });
   expect((await event('block', 'ProvisioningFailed')).message).toMatch(/volumeMode is Block: accepted is Filesystem/);
-  await makeClaim('path', 'worker', { ...restored('monday-worker'), storageClassName: 'elsewhere' });
   await world.consumer.api.create(storageClasses, {
     apiVersion: 'storage.k8s.io/v1',
     kind: 'StorageClass',
@@ -261,6 +260,7 @@ test('a claim waits for its snapshot, and is refused what the snapshot does not 
     volumeBindingMode: 'WaitForFirstConsumer',
     parameters: { localStorageClass: 'path' },
   });
+  await makeClaim('path', 'worker', { ...restored('monday-worker'), storageClassName: 'elsewhere' });
   expect((await event('path', 'ProvisioningFailed')).message).toMatch(
     /of driver records.isthmus.test, and StorageClass path is of provisioner path.example.com/,
   );
