@@ -129,7 +129,6 @@ test('no other source, no class and no content are taken, and no right reaches t
   for (const [verb, what] of [
     ['list', 'volumesnapshots'],
     ['update', 'volumesnapshots'],
-    ['patch', 'volumesnapshots/status'],
     ['get', 'volumesnapshotcontents'],
     ['create', 'volumesnapshotcontents'],
     ['get', 'volumesnapshotclasses'],
@@ -137,6 +136,8 @@ test('no other source, no class and no content are taken, and no right reaches t
     expect(await under.kubectl(['-n', apps, 'auth', 'can-i', verb, `${what}.snapshot.storage.k8s.io`, ...as])).toMatch(
       /^(Warning.*\n)?no$/m,
     );
+  const status = ['patch', 'volumesnapshots.snapshot.storage.k8s.io', '--subresource=status'];
+  expect(await under.kubectl(['-n', apps, 'auth', 'can-i', ...status, ...as])).toBe('no');
 });
 
 test('a consumer takes no mark off, and changes neither source nor what it counts as', async () => {
