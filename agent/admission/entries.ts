@@ -85,6 +85,13 @@ const claims = {
   onlyIf: `request.operation == "CREATE" || !request.userInfo.username.startsWith("system:") || ${maybePeerAccount}`,
 } as const;
 
+/** As of claims: a snapshot outlives the claim it was taken of. Clusters without the kind are never asked. */
+const snapshots = {
+  ...claims,
+  group: 'snapshot.storage.k8s.io',
+  resources: ['volumesnapshots'],
+} as const;
+
 /**
  * An installation writes the default template while no agent answers yet: Helm and Argo CD make custom resources after the Deployment. Without these two fields
  * nothing in it can be refused.
@@ -121,6 +128,13 @@ export const mutating: readonly Entry[] = [
     failurePolicy: 'Ignore',
   },
   { ...usual, ...claims, name: 'claim.mutate.liqo.io', path: '/mutate/claims' },
+  {
+    ...usual,
+    ...snapshots,
+    name: 'volumesnapshot.mutate.liqo.io',
+    path: '/mutate/snapshots',
+    operations: ['CREATE'],
+  },
   {
     ...usual,
     ...authentication,
@@ -267,6 +281,13 @@ export const validating: readonly Entry[] = [
     name: 'claim.validate.liqo.io',
     path: '/validate/claims',
     // Admitted claims are remembered until the watch shows them.
+    sideEffects: 'NoneOnDryRun',
+  },
+  {
+    ...usual,
+    ...snapshots,
+    name: 'volumesnapshot.validate.liqo.io',
+    path: '/validate/snapshots',
     sideEffects: 'NoneOnDryRun',
   },
   {

@@ -14,6 +14,7 @@ import { createQuotaController } from './provider/quota/controller.ts';
 import { createQuotaUsageController } from './provider/quota/usage-controller.ts';
 import { createShadowPodController } from './provider/shadow-pods/controller.ts';
 import { createNodeFailureController } from './provider/shadow-pods/node-failure-controller.ts';
+import { createGuestSnapshotController } from './provider/snapshots/controller.ts';
 import { createGuestClaimController, createRetainedVolumeController } from './provider/storage/controller.ts';
 
 /** What becomes of a slice once it is granted: the Quota at the provider, the VirtualNode at the consumer. */
@@ -37,6 +38,7 @@ export const createOffloadingControllers = (deps: OffloadingControllersDeps): Co
   createNamespaceDefaultsController(deps),
   createGuestClaimController(deps),
   createRetainedVolumeController(deps),
+  createGuestSnapshotController(deps),
   ...(deps.nodeFailureMs ? [createNodeFailureController({ ...deps, delayMs: deps.nodeFailureMs })] : []),
   createShadowEndpointSliceController(deps),
 ];

@@ -7,7 +7,7 @@ import { persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-k
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { casesOf } from '#test/harness/cases.ts';
-import { crashingClient } from '#test/harness/crashing-client.ts';
+import { crashingPair } from '#test/harness/crashing-client.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { createVirtualNode, type OffloadingClusters } from '#test/harness/offloading-clusters.ts';
 import { addVirtualNode, startStorageClusters } from '#test/harness/storage-clusters.ts';
@@ -60,31 +60,12 @@ async function start(through?: { readonly home: KubeApi; readonly there: KubeApi
   return () => stop.abort();
 }
 
-/** One count of writes for two API servers. */
-function dying(moment: number): { readonly home: KubeApi; readonly there: KubeApi; readonly died: Promise<void> } {
-  const both = { home: world.consumer.api, there: world.provider.api };
-  const method =
-    (name: keyof KubeApi) =>
-    (side: KubeApi, ...args: unknown[]) =>
-      (side[name] as (...all: unknown[]) => Promise<unknown>).apply(side, args);
-  const joined = new Proxy({} as KubeApi, { get: (_, name: keyof KubeApi) => method(name) });
-  const { api, died } = crashingClient(joined, moment);
-  const through = (side: KubeApi): KubeApi =>
-    new Proxy(side, {
-      get:
-        (_, name: keyof KubeApi) =>
-        (...args: readonly unknown[]) =>
-          (api[name] as unknown as (...all: readonly unknown[]) => Promise<unknown>)(side, ...args),
-    });
-  return { home: through(both.home), there: through(both.there), died };
-}
-
 async function interrupted(
   moment: number,
   act: () => Promise<unknown>,
   reached: () => Promise<unknown>,
 ): Promise<void> {
-  const { died, ...through } = dying(moment);
+  const { died, ...through } = crashingPair({ home: world.consumer.api, there: world.provider.api }, moment);
   const kill = await start(through);
   await act();
   const once = eventually('the end', reached, { withinMs: 60_000 });
@@ -145,7 +126,7 @@ test.each(moments)(
       ...(await world.provider.api.list(persistentVolumeClaims, { namespace: 'shop-cons' })),
       ...(await api.list(persistentVolumes)).filter(({ metadata }) => metadata.name.startsWith('pvc-')),
     ];
-    const { died, ...through } = dying(moment);
+    const { died, ...through } = crashingPair({ home: world.consumer.api, there: world.provider.api }, moment);
     const kill = await start(through);
     await api.create(persistentVolumeClaims, {
       apiVersion: 'v1',

@@ -4,6 +4,7 @@ import { createBindingController } from './binding/controller.ts';
 import { createCapacityController } from './capacity/controller.ts';
 import { createMoveController } from './moves/controller.ts';
 import type { MoveDeps } from './moves/observe.ts';
+import { createSnapshotController } from './snapshots/controller.ts';
 import { createVolumeController } from './volumes/controller.ts';
 
 export const createStorageControllers = (deps: MoveDeps): Controller[] => [
@@ -11,4 +12,5 @@ export const createStorageControllers = (deps: MoveDeps): Controller[] => [
   createVolumeController(deps),
   createMoveController(deps),
   createCapacityController(deps),
+  createSnapshotController(deps),
 ];

@@ -4,7 +4,7 @@ import { Command, Option } from 'commander';
 import { type KubeClient, openCluster } from '#cli/cluster/open.ts';
 import { poll } from '#cli/cluster/poll.ts';
 import { orLater } from '#cli/cluster/retry.ts';
-import { keptNotice, noticeOr, remoteVolumes } from '#cli/offload/kept-data.ts';
+import { keptNotice, keptSnapshotsNotice, noticeOr, remoteVolumes } from '#cli/offload/kept-data.ts';
 import { clusterSelector } from '#cli/offload/selector.ts';
 import type { CliIo } from '#cli/output/io.ts';
 import { printObject } from '#cli/output/print.ts';
@@ -288,8 +288,10 @@ async function unoffload(
   const ref = { namespace: name, name: namespaceOffloadingName };
   io.stderr.write(
     await noticeOr(
-      async () => keptNotice(await remoteVolumes(kube, ({ claim }) => claim.startsWith(`${name}/`))),
-      `which claims of namespace ${name} have data at providers`,
+      async () =>
+        keptNotice(await remoteVolumes(kube, ({ claim }) => claim.startsWith(`${name}/`))) +
+        (await keptSnapshotsNotice(kube, ({ snapshot }) => snapshot.startsWith(`${name}/`))),
+      `which claims and snapshots of namespace ${name} have data at providers`,
     ),
   );
   if (!(await kube.delete(namespaceOffloadings, ref))) {

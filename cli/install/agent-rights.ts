@@ -126,6 +126,12 @@ export const agentRules = (grantable: readonly string[]): Rule[] => [
   // How much of them is left, by the drivers whose classes these are.
   rule('storage.k8s.io', ['storageclasses', 'csidrivers', 'csistoragecapacities'], follow),
   rule('', ['persistentvolumeclaims/status'], ['patch']),
+  // Snapshots, where their kinds are installed: of volumes at providers it does the work of a driver's snapshotter; of guests it keeps the data, which their
+  // contents stand for; and one of this cluster is lent to the real claim that is to be made of it by a content of the same handle.
+  rule('snapshot.storage.k8s.io', ['volumesnapshots'], read),
+  rule('snapshot.storage.k8s.io', ['volumesnapshotcontents'], [...keep, ...read]),
+  rule('snapshot.storage.k8s.io', ['volumesnapshotcontents/status'], ['patch']),
+  rule('snapshot.storage.k8s.io', ['volumesnapshotclasses'], ['get']),
   // Services and endpoints by which exposed addresses and reflected Services are reached, wherever an IP object stands.
   rule('apps', ['deployments'], follow),
   rule('', ['services'], [...keep, ...read]),
@@ -169,6 +175,7 @@ export const namespaceRules: Readonly<Record<AgentRole, Rule[]>> = {
   ],
   [agentRole.guest]: [
     rule('', ['persistentvolumeclaims'], ['patch']),
+    rule('snapshot.storage.k8s.io', ['volumesnapshots'], ['patch']),
     rule('', ['pods'], ['create']),
     rule('', ['pods/resize', 'pods/ephemeralcontainers'], ['patch']),
   ],

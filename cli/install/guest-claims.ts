@@ -1,20 +1,34 @@
-/** Claims whose data must stay when the agent goes: those of guests, which it guards, and the real ones of volumes of this cluster. */
+/** Claims and snapshots whose data must stay when the agent goes: those of guests, which it guards, and the real claims of volumes of this cluster. */
 import type { KubeClient } from '#cli/cluster/open.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-kinds.ts';
-import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
-import { refOf } from '#shared/domain/kube-object.ts';
+import { guestSnapshot, guestVolume } from '#shared/domain/guest-volume-keys.ts';
+import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
+import {
+  contentNameOf,
+  type VolumeSnapshot,
+  volumeSnapshotContents,
+  volumeSnapshots,
+} from '#shared/domain/snapshot-kinds.ts';
 import { storageNamespace } from '#shared/domain/storage-keys.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 
-const isGuarded = ({ metadata }: PersistentVolumeClaim): boolean =>
-  metadata.finalizers?.includes(guestVolume.finalizer) ?? false;
+const guardedBy =
+  (finalizer: string) =>
+  ({ metadata }: KubeObject): boolean =>
+    metadata.finalizers?.includes(finalizer) ?? false;
 
-/** First the volume keeps its data, then the finalizer goes: interrupted in between, a repetition goes on. False: some changed meanwhile, look again. */
-export async function releaseGuestClaims(kube: KubeClient): Promise<boolean> {
+/** First the volume or content keeps its data, then the finalizer goes: interrupted in between, a repetition goes on. False: some changed meanwhile, look again. */
+export async function releaseGuestData(kube: KubeClient): Promise<boolean> {
+  const claims = await kube.list(persistentVolumeClaims, guestVolume.label);
+  const snapshots = await kube.list(volumeSnapshots, guestVolume.label);
+  const releases = [
+    ...claims.filter(guardedBy(guestVolume.finalizer)).map((claim) => () => release(kube, claim)),
+    ...snapshots.filter(guardedBy(guestSnapshot.finalizer)).map((snapshot) => () => releaseSnapshot(kube, snapshot)),
+  ];
   let isDone = true;
-  for (const claim of (await kube.list(persistentVolumeClaims, guestVolume.label)).filter(isGuarded)) {
+  for (const one of releases) {
     try {
-      await release(kube, claim);
+      await one();
     } catch (error) {
       const code = codeOf(error);
       if (code !== 'kube_conflict' && code !== 'kube_not_found') throw error;
@@ -36,6 +50,19 @@ async function release(kube: KubeClient, claim: PersistentVolumeClaim): Promise<
   const others = finalizers.filter((one) => one !== guestVolume.finalizer);
   const patch = { metadata: { resourceVersion, finalizers: others } };
   await kube.mergePatch(persistentVolumeClaims, refOf(claim), patch);
+}
+
+async function releaseSnapshot(kube: KubeClient, { metadata, status }: VolumeSnapshot): Promise<void> {
+  const { namespace = '', name, finalizers = [], resourceVersion, uid = '' } = metadata;
+  const bound = status?.boundVolumeSnapshotContentName || contentNameOf(uid);
+  const content = await kube.get(volumeSnapshotContents, { name: bound });
+  const isOurs = content?.spec.volumeSnapshotRef.uid === uid;
+  if (content !== undefined && isOurs && content.spec.deletionPolicy !== 'Retain') {
+    const patch = { metadata: { uid: content.metadata.uid }, spec: { deletionPolicy: 'Retain' } };
+    await kube.mergePatch(volumeSnapshotContents, { name: bound }, patch);
+  }
+  const others = finalizers.filter((one) => one !== guestSnapshot.finalizer);
+  await kube.mergePatch(volumeSnapshots, { namespace, name }, { metadata: { resourceVersion, finalizers: others } });
 }
 
 /** Whether there are claims, asked now, that would go with the namespace of real claims. */

@@ -29,7 +29,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { allKinds } from '#shared/schema/all-kinds.ts';
 import { pastWebhooks } from './apply.ts';
 import { orUndefined, readCluster } from './cluster-state.ts';
-import { hasVolumes, releaseGuestClaims } from './guest-claims.ts';
+import { hasVolumes, releaseGuestData } from './guest-claims.ts';
 import { isKept, nameOf, type OwnObject, ownObjects } from './own-objects.ts';
 import { agentRuns, stopAgent } from './stop-agent.ts';
 import { unregister } from './webhooks.ts';
@@ -199,7 +199,7 @@ async function removeAll(
       const found = await ownObjects(io, kube, purge);
       left = found.filter((one) => !isKept(one));
       // Nothing guards them any more, and their namespaces may go: before anything else that holds the cluster back.
-      const isReleased = await releaseGuestClaims(kube);
+      const isReleased = await releaseGuestData(kube);
       if (left.length === 0 && isReleased) {
         step.update('nothing is left that had to go');
         return found;

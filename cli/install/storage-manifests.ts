@@ -60,6 +60,7 @@ const role = (): Role => ({
   metadata: { name: roleName, ...within },
   rules: [
     { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['create', 'delete'] },
+    { apiGroups: ['snapshot.storage.k8s.io'], resources: ['volumesnapshots'], verbs: ['create', 'delete'] },
     { apiGroups: ['storage.k8s.io'], resources: ['csistoragecapacities'], verbs: ['create', 'delete', 'patch'] },
   ],
 });

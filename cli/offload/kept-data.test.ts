@@ -2,8 +2,16 @@ import { expect, test } from 'vitest';
 import type { KubeClient } from '#cli/cluster/open.ts';
 import { persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-kinds.ts';
 import type { ResourceType } from '#shared/domain/kube-object.ts';
+import { volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { departureNotice, keptNotice, noticeOr, peeringNotice, remoteVolumes } from './kept-data.ts';
+import {
+  departureNotice,
+  keptNotice,
+  keptSnapshotsNotice,
+  noticeOr,
+  peeringNotice,
+  remoteVolumes,
+} from './kept-data.ts';
 
 const volume = (claim: string, more: object, by = 'liqo.io/storage') => ({
   metadata: { name: `pvc-${claim}`, annotations: { 'pv.kubernetes.io/provisioned-by': by } },
@@ -21,12 +29,19 @@ const guest = (consumer: string, home?: string) => ({
   },
   status: { capacity: { storage: '2Gi' } },
 });
-function clusterOf(volumes: readonly object[], claims: readonly { metadata: { labels: object } }[]): KubeClient {
+type Labelled = { readonly metadata: { readonly labels: object } };
+function clusterOf(
+  volumes: readonly object[],
+  claims: readonly Labelled[],
+  contents: readonly object[] = [],
+  snapshots: readonly Labelled[] = [],
+): KubeClient {
   const list = async (type: ResourceType, selector = '') => {
     if (type.plural === persistentVolumes.plural) return volumes;
-    if (type.plural !== persistentVolumeClaims.plural) return [];
+    if (type.plural === volumeSnapshotContents.plural) return contents;
+    const found = { [persistentVolumeClaims.plural]: claims, [volumeSnapshots.plural]: snapshots }[type.plural] ?? [];
     const [key = '', value] = selector.split('=');
-    const labelled = claims.map((claim) => ({ claim, label: (claim.metadata.labels as Record<string, string>)[key] }));
+    const labelled = found.map((claim) => ({ claim, label: (claim.metadata.labels as Record<string, string>)[key] }));
     return labelled.filter(({ label }) => label && (!value || label === value)).map(({ claim }) => claim);
   };
   return { list } as unknown as KubeClient;
@@ -61,6 +76,29 @@ test('a cluster that Isthmus is taken out of names what its providers keep, its 
     '  shop-rome/data of ulm, 2Gi',
   ]);
   expect(await departureNotice(clusterOf([], []))).toBe('');
+});
+
+test('snapshots are named as well: those at providers here, those of guests there', async () => {
+  const content = (name: string, handle: string, driver = 'storage.isthmus.dev') => ({
+    spec: { driver, source: { volumeHandle: handle }, volumeSnapshotRef: { namespace: 'shop', name } },
+  });
+  const contents = [content('a', 'milan/shop-rome/x'), content('b', 'genoa/shop-rome/x'), content('c', 'v', 'disk')];
+  const here = clusterOf([], [], contents);
+  expect(await keptSnapshotsNotice(here, ({ snapshot }) => snapshot === 'shop/b')).toBe(
+    'the providers keep the data of these VolumeSnapshots, each as a VolumeSnapshotContent (`kubectl get volumesnapshotcontents -l isthmus.dev/kept-for` there):\n  shop/b, at genoa\n',
+  );
+  expect(await peeringNotice(here, 'rome', both)).toMatch(/VolumeSnapshots.*:\n {2}shop\/a, at milan\n$/);
+  const home = { 'isthmus.dev/snapshot': 'shop/monday', 'isthmus.dev/snapshot-uid': 'u' };
+  const snapshot = (labels: object, annotations: object = {}) => ({
+    metadata: { namespace: 'shop-rome', name: 's', labels, annotations },
+  });
+  const guests = [snapshot({ 'isthmus.dev/guest': 'rome' }, home), snapshot({ 'isthmus.dev/guest': 'ulm' })];
+  const milan = clusterOf([], [], [], guests);
+  expect(await peeringNotice(milan, 'milan', both)).toMatch(/^milan keeps .*:\n {2}shop\/monday of rome\n$/);
+  expect((await departureNotice(milan)).split('\n').filter((line) => line.startsWith('  '))).toEqual([
+    '  shop/monday of rome',
+    '  shop-rome/s of ulm',
+  ]);
 });
 
 test('a notice that the cluster does not give stops nothing, and a mistake of the user stops the command', async () => {

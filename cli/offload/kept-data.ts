@@ -7,8 +7,10 @@ import {
   persistentVolumes,
 } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
+import { homeSnapshotOf } from '#shared/domain/snapshot-keys.ts';
+import { volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
 import { meantClaimOf, type RemoteClaim } from '#shared/domain/storage-keys.ts';
-import { isOurVolume, remoteOf } from '#shared/domain/volumes.ts';
+import { isOurVolume, remoteOf, snapshotProvider } from '#shared/domain/volumes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface KeptData {
@@ -62,6 +64,37 @@ async function guestData(kube: KubeClient, consumer?: string): Promise<KeptData[
   );
 }
 
+interface KeptSnapshot {
+  /** `<namespace>/<name>` in the cluster of its user. */
+  readonly snapshot: string;
+  readonly provider: string;
+}
+
+/** Snapshots of this cluster that are at providers. */
+const remoteSnapshots = async (
+  kube: KubeClient,
+  isMeant: (snapshot: KeptSnapshot) => boolean,
+): Promise<KeptSnapshot[]> =>
+  (await kube.list(volumeSnapshotContents))
+    .flatMap((content) => {
+      const provider = snapshotProvider(content);
+      const { namespace, name } = content.spec.volumeSnapshotRef;
+      return provider === undefined ? [] : [{ snapshot: `${namespace}/${name}`, provider }];
+    })
+    .filter(isMeant);
+
+/** Snapshots of consumers in this cluster. */
+async function guestSnapshots(kube: KubeClient, consumer?: string): Promise<string[]> {
+  const selector = consumer === undefined ? guestVolume.label : `${guestVolume.label}=${consumer}`;
+  return (await kube.list(volumeSnapshots, selector)).map(({ metadata }) => {
+    const home = homeSnapshotOf(metadata.annotations);
+    const { namespace, name } = home ?? metadata;
+    return `${namespace}/${name} of ${metadata.labels?.[guestVolume.label]}`;
+  });
+}
+
+const asContents = `each as a VolumeSnapshotContent (\`kubectl get volumesnapshotcontents -l ${guestVolume.keptFor}\``;
+
 const listed = (head: string, lines: readonly string[]): string =>
   lines.length === 0 ? '' : [head, ...lines.map((line) => `  ${line}`), ''].join('\n');
 const line = ({ claim, size }: KeptData): string => `${claim}, ${size}`;
@@ -71,6 +104,16 @@ export const keptNotice = (volumes: readonly RemoteVolume[]): string =>
   listed(
     'the providers keep the data of these claims, each as a RetainedVolume (`isthmus volume list` there):',
     volumes.map((one) => `${line(one)}, at ${one.at.provider}`),
+  );
+
+/** The same of snapshots. */
+export const keptSnapshotsNotice = async (
+  kube: KubeClient,
+  isMeant: (snapshot: KeptSnapshot) => boolean,
+): Promise<string> =>
+  listed(
+    `the providers keep the data of these VolumeSnapshots, ${asContents} there):`,
+    (await remoteSnapshots(kube, isMeant)).map(({ snapshot, provider }) => `${snapshot}, at ${provider}`),
   );
 
 /** A notice stops no command: what it names is kept whether it could be read or not. Other errors than those of the cluster are the user's to correct. */
@@ -89,11 +132,21 @@ export async function peeringNotice(
   self: string,
   { consumer, provider }: { readonly consumer: string; readonly provider: string },
 ): Promise<string> {
-  if (self === consumer) return keptNotice(await remoteVolumes(kube, ({ at }) => at.provider === provider));
-  return listed(
-    `${provider} keeps the data of these claims, each as a RetainedVolume (\`isthmus volume list\`):`,
-    (await guestData(kube, consumer)).map(line),
-  );
+  if (self === consumer)
+    return [
+      keptNotice(await remoteVolumes(kube, ({ at }) => at.provider === provider)),
+      await keptSnapshotsNotice(kube, (one) => one.provider === provider),
+    ].join('');
+  return [
+    listed(
+      `${provider} keeps the data of these claims, each as a RetainedVolume (\`isthmus volume list\`):`,
+      (await guestData(kube, consumer)).map(line),
+    ),
+    listed(
+      `${provider} keeps the data of these VolumeSnapshots, ${asContents}):`,
+      await guestSnapshots(kube, consumer),
+    ),
+  ].join('');
 }
 
 /** Of a cluster that Isthmus is taken out of. */
@@ -107,6 +160,11 @@ export async function departureNotice(kube: KubeClient): Promise<string> {
     listed(
       'this cluster keeps the data of these claims of guests, on PersistentVolumes with policy Retain:',
       (await guestData(kube)).map(line),
+    ),
+    await keptSnapshotsNotice(kube, () => true),
+    listed(
+      'this cluster keeps the data of these VolumeSnapshots of guests, by VolumeSnapshotContents with policy Retain:',
+      await guestSnapshots(kube),
     ),
   ].join('');
 }

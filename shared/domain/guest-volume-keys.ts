@@ -9,7 +9,15 @@ export const guestVolume = {
   keptFor: 'isthmus.dev/kept-for',
 } as const;
 
-/** Annotations on the same PersistentVolumes: all that its RetainedVolume says can be read there again. */
+/** The same of VolumeSnapshots: `guestVolume.label` is on them, and on their contents from the moment in which these keep their data. */
+export const guestSnapshot = {
+  /** Finalizer on VolumeSnapshots of guests: they go once their data is kept, or went by order. */
+  finalizer: 'isthmus.dev/guest-snapshot',
+  /** Annotation on a VolumeSnapshot of a guest and on its content, JSON: what it takes of the consumer's storage, `{size, storageClassName}`. */
+  counts: 'isthmus.dev/counts-as',
+} as const;
+
+/** Annotations on PersistentVolumes and VolumeSnapshotContents that keep data. Of a volume, all that its RetainedVolume says can be read there again. */
 export const keptAnnotation = {
   /** Reclaim policy before it was kept. */
   policy: 'isthmus.dev/kept-policy',

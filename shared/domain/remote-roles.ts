@@ -1,6 +1,6 @@
 /**
  * What a provider lets a consumer do, and nothing more: the three ClusterRoles that Liqo's controllers look up by label
- * (docs/design/control-plane.md#what-may-a-consumer-do-at-its-provider). Narrower than Liqo's: no status of anything can be written, and Pods are only looked at.
+ * (docs/design/control-plane.md#what-may-a-consumer-do-at-its-provider). Narrower than Liqo's: no status of anything can be written, and Pods are only looked at. Wider by VolumeSnapshots, which Liqo does not take.
  */
 import type { ClusterRole } from './core-kinds.ts';
 import { label } from './liqo-keys.ts';
@@ -51,6 +51,8 @@ export const remoteRoles = (): ClusterRole[] => [
     // Reflection: configuration, storage claims and services follow the pods; events come back.
     rule('', ['configmaps', 'secrets', 'services', 'persistentvolumeclaims'], full),
     rule('networking.k8s.io', ['ingresses'], full),
+    // Of its own claims. Their contents, which say where storage has the data, are the provider's alone.
+    rule('snapshot.storage.k8s.io', ['volumesnapshots'], ['create', 'delete', 'get', 'patch']),
     rule('', ['events'], read),
   ]),
   // Empty on purpose: it exists so that virtual kubelets of Liqo find it, and so that an administrator can grant more by label.

@@ -27,3 +27,26 @@ export function crashingClient(api: KubeApi, count: number): { readonly api: Kub
   };
   return { api: new Proxy(api, handler), died };
 }
+
+interface Pair {
+  readonly home: KubeApi;
+  readonly there: KubeApi;
+}
+
+/** One count of writes for two API servers. */
+export function crashingPair(both: Pair, count: number): Pair & { readonly died: Promise<void> } {
+  const method =
+    (name: keyof KubeApi) =>
+    (side: KubeApi, ...args: unknown[]) =>
+      (side[name] as (...all: unknown[]) => Promise<unknown>).apply(side, args);
+  const joined = new Proxy({} as KubeApi, { get: (_, name: keyof KubeApi) => method(name) });
+  const { api, died } = crashingClient(joined, count);
+  const through = (side: KubeApi): KubeApi =>
+    new Proxy(side, {
+      get:
+        (_, name: keyof KubeApi) =>
+        (...args: readonly unknown[]) =>
+          (api[name] as unknown as (...all: readonly unknown[]) => Promise<unknown>)(side, ...args),
+    });
+  return { home: through(both.home), there: through(both.there), died };
+}

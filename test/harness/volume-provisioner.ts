@@ -7,7 +7,7 @@ import {
   persistentVolumes,
   storageClasses,
 } from '#shared/domain/core-kinds.ts';
-import { refOf } from '#shared/domain/kube-object.ts';
+import { type ObjectRef, refOf } from '#shared/domain/kube-object.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 
 export const recordsDriver = 'records.isthmus.test';
@@ -25,12 +25,14 @@ export interface ProvisionedClass {
 export interface VolumeProvisioner {
   /** Names of the volumes whose data exists. */
   readonly data: ReadonlySet<string>;
-  /** Of volumes that began as copies: the volume that each was copied from. */
+  /** Of volumes that began as copies: the volume that each was copied from, or the handle of the snapshot. */
   readonly copies: ReadonlyMap<string, string>;
   /** False: no claim gets a volume, as when all disks are full. */
   makes: boolean;
   /** A size to which no claim grows. */
   unable: string | undefined;
+  /** The handle behind a VolumeSnapshot, once it has data. Undefined: there are none. */
+  handleOf: ((snapshot: ObjectRef) => Promise<string | undefined>) | undefined;
   /** False: no pod has the volumes, so one that grows has its file system grown later, by a kubelet. */
   isMounted: boolean;
   stop(): Promise<void>;
@@ -100,11 +102,29 @@ export async function provisionVolumes(
     await api.mergePatch(persistentVolumeClaims, refOf(claim), { status: said }, { subresource: 'status' });
   }
 
+  /** Waits, as the real one, for a snapshot that can be used. */
+  async function restore({ metadata, spec }: PersistentVolumeClaim, made: PersistentVolume): Promise<void> {
+    const ref = { namespace: metadata.namespace ?? '', name: spec?.dataSource?.name ?? '' };
+    for (;;) {
+      const handle = await provisioner.handleOf?.(ref);
+      const now = await api.get(persistentVolumeClaims, refOf({ metadata } as PersistentVolumeClaim));
+      if (now === undefined || now.metadata.uid !== metadata.uid || data.has(made.metadata.name)) return;
+      if (handle !== undefined) {
+        copies.set(made.metadata.name, handle);
+        data.add(made.metadata.name);
+        await api.create(persistentVolumes, made);
+        return;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+
   const provisioner: VolumeProvisioner = {
     data,
     copies,
     makes: true,
     unable: undefined,
+    handleOf: undefined,
     isMounted: true,
     async stop() {
       for (const unsubscribe of subscriptions) unsubscribe();
@@ -130,6 +150,10 @@ export async function provisionVolumes(
       const made = volumeFor(claim, className, waitsForNode ? node : undefined);
       if (data.has(made.metadata.name)) return;
       const { namespace = '' } = claim.metadata;
+      if (claim.spec?.dataSource?.kind === 'VolumeSnapshot') {
+        run(restore(claim, made), 'kube_already_exists');
+        return;
+      }
       const from = claim.spec?.dataSource?.name;
       const source = from === undefined ? undefined : claims.get({ namespace, name: from })?.spec?.volumeName;
       // As a CSI driver has it: no volume begins with anything else than it is to.

@@ -147,6 +147,14 @@ export async function buildKrew(options: BuildOptions = {}): Promise<string> {
   return await buildGoProgram({ name: 'krew', source, flags: stripped, minimumGo, ...about }, options);
 }
 
+/** The folder of the definitions of VolumeSnapshots and their kin, one file for each kind. */
+export async function snapshotDefinitionsFolder(options: BuildOptions = {}): Promise<string> {
+  const folder = path.join(testbedFolder, 'snapshotbox');
+  const minimumGo = goDirective(await readGoMod('snapshotbox'));
+  const module = 'github.com/kubernetes-csi/external-snapshotter/client/v8';
+  return path.join(await sourcesOf(module, folder, minimumGo, options), 'config', 'crd');
+}
+
 const liqoPackage = 'github.com/liqotech/liqo';
 
 /** The version of Liqo that is built, without its `v`. */

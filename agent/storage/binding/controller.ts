@@ -15,14 +15,19 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import { keyOf, namespaceOfKey, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
+import { type VolumeSnapshotContent, volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
 import { homeClaimOf, storageAnnotation, storageData, storageNamespace } from '#shared/domain/storage-keys.ts';
 import { unreachable } from '#shared/domain/unreachable.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { allClaims, allVolumes, isUnpublished, nodeOf, selectedNode, volumeNameOf } from '../model/claims.ts';
+import { dataSourceOf } from '../model/data-source.ts';
 import type { ReachableProviders } from '../providers/reachable-providers.ts';
+import { lentContent, lentSnapshot } from '../snapshots/imports.ts';
 import { type Backing, decide, type Step } from './decide.ts';
 import { localClaim, localVolume, policyOf, remoteClaim, remoteNames, remoteVolume } from './objects.ts';
+import { snapshotOriginOf } from './snapshot-source.ts';
+import { readSnapshotSource } from './snapshot-source-facts.ts';
 import { type Origin, originOf, withOrigin } from './source.ts';
 import { readSource } from './source-facts.ts';
 import { type SelectedNode, type Target, targetOf } from './target.ts';
@@ -36,6 +41,7 @@ export interface BindingDeps extends ControllerDeps {
 type Claim = PersistentVolumeClaim;
 
 const waitMs = 60_000;
+const snapshotWaitMs = 3_000;
 /** What a cache does not show yet. */
 const staleMs = 200;
 const attempt = { baseMs: 1_000, maxMs: 300_000 };
@@ -181,7 +187,10 @@ export function createBindingController(deps: BindingDeps): Controller {
 
   async function originFor(claim: Claim, target: Target, signal: AbortSignal): Promise<Origin | undefined> {
     if (target.kind !== 'local' && target.kind !== 'remote') return undefined;
-    return originOf(claim, target, await readSource(claim, target, { api, providers }, signal), classes.list());
+    const clusters = { api, providers };
+    return dataSourceOf(claim).kind === 'snapshot'
+      ? snapshotOriginOf(claim, target, await readSnapshotSource(claim, target, clusters, signal), classes.list())
+      : originOf(claim, target, await readSource(claim, target, clusters, signal), classes.list());
   }
 
   async function perform(step: Step, claim: Claim, target: Target, signal: AbortSignal): Promise<Outcome> {
@@ -192,7 +201,8 @@ export function createBindingController(deps: BindingDeps): Controller {
         return settled;
       case 'wait':
         events.emit(claim, 'Normal', 'WaitingForVolume', `waiting for ${step.on}`);
-        return waiting(step.on, waitMs);
+        // No watch tells of VolumeSnapshots, which a cluster may not have.
+        return waiting(step.on, dataSourceOf(claim).kind === 'snapshot' ? snapshotWaitMs : waitMs);
       case 'refuse':
         events.emit(claim, 'Warning', 'ProvisioningFailed', step.message);
         return waiting(step.message, waitMs);
@@ -204,6 +214,8 @@ export function createBindingController(deps: BindingDeps): Controller {
       case 'discard':
         await discard(step.backing, signal);
         return again(staleMs);
+      case 'lend':
+        return lend(claim, step.original, signal);
       case 'createLocal':
         return target.kind === 'local'
           ? begin(
@@ -252,6 +264,21 @@ export function createBindingController(deps: BindingDeps): Controller {
       if (code !== 'kube_not_found' && code !== 'kube_conflict') throw error;
     }
     return settled;
+  }
+
+  /** First the content, by which the end of the claim is noticed: neither outlives it. */
+  async function lend(claim: Claim, original: VolumeSnapshotContent, signal: AbortSignal): Promise<Outcome> {
+    await unlessThere(() => api.create(volumeSnapshotContents, lentContent(claim, original), {}, signal));
+    await unlessThere(() => api.create(volumeSnapshots, lentSnapshot(claim), {}, signal));
+    return again(staleMs);
+  }
+
+  async function unlessThere(create: () => Promise<unknown>): Promise<void> {
+    try {
+      await create();
+    } catch (error) {
+      if (codeOf(error) !== 'kube_already_exists') throw error;
+    }
   }
 
   type Policy = ReturnType<typeof policyOf>;

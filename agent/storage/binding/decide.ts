@@ -3,6 +3,7 @@
  * creation until the volume of this cluster stands for it, so a real claim without a home can be told from one that has data. Pure.
  */
 import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
+import type { VolumeSnapshotContent } from '#shared/domain/snapshot-kinds.ts';
 import { isUnpublished, nodeOf } from '../model/claims.ts';
 import type { Place } from '../model/place.ts';
 import { type Copy, dataSourceElsewhere, type Origin } from './source.ts';
@@ -39,6 +40,8 @@ export type Step =
   /** `reason`: of the event, where it is not the usual one. */
   | { readonly do: 'reschedule'; readonly message: string; readonly reason?: string }
   | { readonly do: 'wait'; readonly on: string }
+  /** A snapshot of this cluster is lent to the real claim that is to be made of it. */
+  | { readonly do: 'lend'; readonly original: VolumeSnapshotContent }
   | { readonly do: 'createLocal'; readonly copy?: Copy }
   | { readonly do: 'createRemote'; readonly namespace: string; readonly copy?: Copy }
   | { readonly do: 'publishLocal'; readonly backing: Backing; readonly source: PersistentVolume }
@@ -78,6 +81,8 @@ function heldBy(origin: Origin | undefined): Step | undefined {
       return { do: 'refuse', message: origin.message };
     case 'elsewhere':
       return { do: 'reschedule', message: origin.message, reason: dataSourceElsewhere };
+    case 'lend':
+      return { do: 'lend', original: origin.original };
     default:
       return undefined;
   }

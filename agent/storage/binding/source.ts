@@ -3,6 +3,7 @@
  * that has the source, so both real claims stand in one namespace of one cluster. Pure.
  */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '#shared/domain/core-kinds.ts';
+import { snapshotGroup, type VolumeSnapshotContent } from '#shared/domain/snapshot-kinds.ts';
 import { localClassParameter, storageAnnotation, virtualProvisioners } from '#shared/domain/storage-keys.ts';
 import { isOurVolume, isVirtual, remoteOf } from '#shared/domain/volumes.ts';
 import { amountOf, nodeOf, requestOf, volumeModeOf } from '../model/claims.ts';
@@ -30,7 +31,9 @@ export interface SourceFacts {
 
 export interface Copy {
   readonly kind: 'copy';
-  /** Name of the real claim that is copied. */
+  /** Absent: a claim. */
+  readonly of?: 'snapshot';
+  /** Name of the real claim that is copied, or of the VolumeSnapshot beside the real claim that is to be made. */
   readonly name: string;
   readonly storageClass: string;
 }
@@ -41,13 +44,15 @@ export type Origin =
   | { readonly kind: 'refused'; readonly message: string }
   /** The scheduler must choose again. */
   | { readonly kind: 'elsewhere'; readonly message: string }
+  /** A snapshot of this cluster has to be lent to the real claim first. `original`: its content. */
+  | { readonly kind: 'lend'; readonly original: VolumeSnapshotContent }
   | Copy;
 
 /** Event on a claim whose node is not where its data source is. */
 export const dataSourceElsewhere = 'DataSourceElsewhere';
 
-const refused = (message: string): Origin => ({ kind: 'refused', message });
-const wait = (on: string): Origin => ({ kind: 'wait', on });
+export const refused = (message: string): Origin => ({ kind: 'refused', message });
+export const wait = (on: string): Origin => ({ kind: 'wait', on });
 
 const bytesOf = ({ status }: Claim): string => status?.capacity?.storage ?? '0';
 
@@ -82,7 +87,7 @@ export function originOf(claim: Claim, target: Found, facts: SourceFacts, classe
       : undefined;
   return (
     tooSmall(source) ??
-    elsewhere(claim, target, volume, says) ??
+    elsewhere(claim, target, remoteOf(volume)?.provider, `${says}, whose volume is`) ??
     beside(claim, target, facts, classes, { says, named, tooSmall })
   );
 }
@@ -91,15 +96,15 @@ const mayBeOurs = ({ spec }: Claim, classes: readonly StorageClass[]): boolean =
   spec?.storageClassName === undefined ||
   isVirtual(classes.find(({ metadata }) => metadata.name === spec.storageClassName));
 
-function elsewhere(claim: Claim, target: Found, volume: PersistentVolume, says: string): Origin | undefined {
-  const at = remoteOf(volume)?.provider;
+/** `at`: the provider that has the source; undefined: this cluster. */
+export function elsewhere(claim: Claim, target: Found, at: string | undefined, says: string): Origin | undefined {
   const to = target.kind === 'remote' ? target.provider : undefined;
   if (at === to) return undefined;
   const place = (provider: string | undefined): string =>
     provider === undefined ? 'in this cluster' : `at cluster ${provider}`;
   return {
     kind: 'elsewhere',
-    message: `${says}, whose volume is ${place(at)}, and node ${nodeOf(claim)}, which the scheduler selected, is ${place(to)}: a copy is made where its source is. Pods that are made from now on are kept to nodes of that cluster, if the offloading of their namespace leaves them any; delete one that is not`,
+    message: `${says} ${place(at)}, and node ${nodeOf(claim)}, which the scheduler selected, is ${place(to)}: a copy is made where its source is. Pods that are made from now on are kept to nodes of that cluster, if the offloading of their namespace leaves them any; delete one that is not`,
   };
 }
 
@@ -156,6 +161,11 @@ export const withOrigin = (real: Claim, copy: Copy | undefined): Claim =>
         spec: {
           ...real.spec,
           storageClassName: copy.storageClass,
-          dataSource: { kind: 'PersistentVolumeClaim', name: copy.name },
+          dataSource: {
+            ...(copy.of === 'snapshot'
+              ? { apiGroup: snapshotGroup, kind: 'VolumeSnapshot' }
+              : { kind: 'PersistentVolumeClaim' }),
+            name: copy.name,
+          },
         },
       };

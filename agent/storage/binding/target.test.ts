@@ -146,8 +146,8 @@ test.each([
   { classes: [virtual()], of: claim({}, { selector: { matchLabels: {} } }), says: /spec.selector is set/ },
   {
     classes: [virtual()],
-    of: claim({}, { dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'monday' } }),
-    says: /spec.dataSource is VolumeSnapshot monday: accepted is another PersistentVolumeClaim of namespace shop/,
+    of: claim({}, { dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeGroupSnapshot', name: 'monday' } }),
+    says: /spec.dataSource is VolumeGroupSnapshot monday: accepted is another PersistentVolumeClaim or a VolumeSnapshot of namespace shop/,
   },
   {
     classes: [virtual()],

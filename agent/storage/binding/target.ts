@@ -63,7 +63,7 @@ function problemOf(claim: PersistentVolumeClaim, { metadata, ...virtual }: Stora
   if (spec?.selector) return 'spec.selector is set: leave it out, volumes of this class are made and not found';
   const source = dataSourceOf(claim);
   if (source.kind === 'other' || (source.kind === 'claim' && source.name === claim.metadata.name))
-    return `${source.field} is ${source.kind === 'other' ? source.says : 'the claim itself'}: accepted is another PersistentVolumeClaim of namespace ${claim.metadata.namespace}, of which the volume is to be a copy, or no data source`;
+    return `${source.field} is ${source.kind === 'other' ? source.says : 'the claim itself'}: accepted is another PersistentVolumeClaim or a VolumeSnapshot of namespace ${claim.metadata.namespace}, of which the volume is to be a copy, or no data source`;
   if (spec?.volumeAttributesClassName)
     return `spec.volumeAttributesClassName is ${spec.volumeAttributesClassName}: accepted is a claim without it; attributes belong to the class of the cluster that makes the volume`;
   return undefined;
@@ -112,7 +112,7 @@ function remoteTarget(
       `annotation ${storageAnnotation.remoteStorageClass} is ${wanted}, which cluster ${provider} does not offer: accepted is one of ${names.join(', ')} (storage_class_not_offered)`,
     );
   const preset = offered.find((one) => one.default) ?? (offered.length === 1 ? offered[0] : undefined);
-  // A copy is of the class of its source, which is known only beside that.
+  // A copy is of the class of its source, or of that of the source's snapshot, which is known only beside that.
   const any = dataSourceOf(claim).kind === 'none' ? undefined : names[0];
   const storageClass = wanted ?? preset?.storageClassName ?? any;
   if (storageClass === undefined)

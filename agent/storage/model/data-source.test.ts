@@ -21,7 +21,12 @@ test.each([
     spec: { dataSourceRef: { ...db, namespace: 'bank' } },
     is: { kind: 'other', field: 'spec.dataSourceRef', says: 'PersistentVolumeClaim bank/db' },
   },
-  { spec: { dataSource: snapshot }, is: { kind: 'other', field: 'spec.dataSource', says: 'VolumeSnapshot monday' } },
+  { spec: { dataSource: snapshot }, is: { kind: 'snapshot', field: 'spec.dataSource', name: 'monday' } },
+  { spec: { dataSourceRef: snapshot }, is: { kind: 'snapshot', field: 'spec.dataSourceRef', name: 'monday' } },
+  {
+    spec: { dataSource: { ...snapshot, apiGroup: 'a.example.com' } },
+    is: { kind: 'other', field: 'spec.dataSource', says: 'VolumeSnapshot monday' },
+  },
   {
     spec: { dataSource: { ...db, apiGroup: 'a.example.com' } },
     is: { kind: 'other', field: 'spec.dataSource', says: 'PersistentVolumeClaim db' },

@@ -12,7 +12,6 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { type Node, refOf } from '#shared/domain/kube-object.ts';
-import { annotation } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import {
   homeClaimOf,
@@ -27,6 +26,7 @@ import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { allClaims, allVolumes, claimUidOf, realClaimUids, volumeNameOf } from '../model/claims.ts';
+import { peeringEnd } from '../providers/peering-end.ts';
 import type { ReachableProviders } from '../providers/reachable-providers.ts';
 import { type Action, decide, isFinal, type Observed, type RealClaim } from './decide.ts';
 
@@ -146,7 +146,7 @@ export function createVolumeController(deps: VolumeDeps): Controller {
     signal: AbortSignal,
   ): Promise<RealClaim> {
     const { provider, namespace, name } = at;
-    const over = endOf(provider);
+    const over = peeringEnd(provider, peers, virtual);
     if (over !== undefined) return { kind: 'gone', why: over, kept: true };
     const reach = providers.reach(at, local);
     if (reach.kind === 'unknown') return { kind: 'unknown', why: reach.on };
@@ -159,20 +159,6 @@ export function createVolumeController(deps: VolumeDeps): Controller {
     const home = homeClaimOf(object?.metadata.annotations);
     if (object && home && whom.includes(home.uid)) return { kind: 'there', object };
     return { kind: 'gone', why: object ? 'another claim has its name' : `cluster ${provider} does not have it` };
-  }
-
-  /** Why there is nothing to ask any more; undefined: the peering goes on. */
-  function endOf(provider: string): string | undefined {
-    const isDead = peers
-      .list()
-      .some(
-        ({ spec, metadata }) =>
-          spec.clusterID === provider && metadata.annotations?.[annotation.permanentlyUnreachable] === 'true',
-      );
-    if (isDead) return `cluster ${provider} is given up as unreachable: what it has, it keeps`;
-    return virtual.list().some(({ spec }) => spec.clusterID === provider)
-      ? undefined
-      : `the peering with cluster ${provider} has ended: it keeps the data of claims`;
   }
 
   interface Subject {

@@ -1,4 +1,5 @@
 /** The agents of all clusters: the product's own controllers of storage, each of whose writes may be the last one of its agent. */
+import { createGuestSnapshotController } from '#agent/offloading/provider/snapshots/controller.ts';
 import {
   createGuestClaimController,
   createRetainedVolumeController,
@@ -73,7 +74,8 @@ export class Agents {
     const opened = store.open('own', signal);
     const cluster = { ...opened, api: this.#mortal(opened.api, name, signal) } as Cluster;
     const deps = { cluster, clock, log: silentLog, random };
-    const controllers = [createGuestClaimController(deps), createRetainedVolumeController(deps)];
+    const guests = [createGuestClaimController, createRetainedVolumeController, createGuestSnapshotController];
+    const controllers = guests.map((create) => create(deps));
     if (name === consumer) {
       const providers = new ReachableProviders();
       const own = { clusterId: consumer, providers, systemNamespace: 'liqo', podName: 'agent' };

@@ -28,7 +28,8 @@ export interface CopyEnd {
   readonly rescheduled: number;
 }
 
-function diskOf(world: StorageWorld, app: App): Disk | undefined {
+/** What the application has mounted; undefined: it does not run. */
+export function diskOf(world: StorageWorld, app: App): Disk | undefined {
   for (const cluster of world.clusters) {
     const namespace = cluster === world.home ? shop : shopThere;
     const mount = [...cluster.mounts.values()].find(({ pod, labels }) => pod === app.pod && labels.app === app.name);
@@ -67,7 +68,7 @@ export async function runCopy({ seed, at, movedTo, dies }: CopyScript): Promise<
       return earlier === 0 ? 'before' : 'after';
     };
     const had = new Set(source.acknowledged);
-    world.addApp('b', source.claim);
+    world.addApp('b', { claim: source.claim });
     const copy = world.apps.get('b');
     if (!copy) throw new Error('no application');
     copy.pinned = (movedTo ?? at) === 'genoa' ? 'local' : 'genoa';

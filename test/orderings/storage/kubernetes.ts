@@ -16,6 +16,7 @@ import { type KubeObject, type Pod, refOf } from '#shared/domain/kube-object.ts'
 import { provisionedBy } from '#shared/domain/storage-keys.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { MemoryCluster, type Random } from '../memory-cluster.ts';
+import { SnapshotController } from './snapshot-controller.ts';
 
 type Claim = PersistentVolumeClaim;
 
@@ -32,7 +33,7 @@ export interface Mount {
   readonly disk: Disk;
 }
 
-const diskDriver = 'disk.test';
+export const diskDriver = 'disk.test';
 const claimProtection = 'kubernetes.io/pvc-protection';
 const volumeProtection = 'kubernetes.io/pv-protection';
 export const diskClass = 'disk';
@@ -56,11 +57,14 @@ export const claimsOf = ({ spec }: Pod): string[] =>
 export class Kubernetes {
   readonly name: string;
   readonly store: MemoryCluster;
+  readonly snapshots: SnapshotController;
   readonly disks = new Map<string, Disk>();
   /** By UID of the pod. */
   readonly mounts = new Map<string, Mount>();
   /** No claim gets a disk: they are all full. */
   isFull = false;
+  /** What the VolumeSnapshot of this name has; undefined: it cannot be used. `SnapshotController` says so. */
+  linesOf: (namespace: string | undefined, name: string) => ReadonlySet<number> | undefined = () => undefined;
   /** The PersistentVolume controller writes the volume, its status and the claim in rounds of their own. */
   bindsSlowly = false;
   readonly #random: Random;
@@ -88,6 +92,7 @@ export class Kubernetes {
       persistentVolumes.kind,
       (volume) => ({ ...protectedBy(volumeProtection)(volume), status: { phase: 'Pending' } }) as never,
     );
+    this.snapshots = new SnapshotController(this, clock, guests);
   }
 
   readonly coin = (chance: number): boolean => this.#random() < chance;
@@ -134,6 +139,7 @@ export class Kubernetes {
     for (const volume of this.store.all(persistentVolumes)) if (this.coin(chance)) this.#tendVolume(volume);
     for (const pod of this.store.all(pods))
       if (isOwnNode(pod.spec?.nodeName ?? '') && this.coin(chance)) this.#tendPod(pod);
+    this.snapshots.play(chance);
     this.store.collect();
   }
 
@@ -202,10 +208,13 @@ export class Kubernetes {
   #provision(claim: Claim): void {
     const { namespace, name, uid = '' } = claim.metadata;
     const id = `${this.name}-${uid}`;
-    const from = claim.spec?.dataSource?.name;
-    const source = from === undefined ? undefined : this.diskOf(namespace, from);
-    if (this.disks.has(id) || (from !== undefined && source === undefined)) return;
-    this.disks.set(id, { id, cluster: this.name, lines: new Set(source?.lines) });
+    const from = claim.spec?.dataSource;
+    const lines =
+      from?.kind === 'VolumeSnapshot'
+        ? this.linesOf(namespace, from.name)
+        : from && this.diskOf(namespace, from.name)?.lines;
+    if (this.disks.has(id) || (from && lines === undefined)) return;
+    this.disks.set(id, { id, cluster: this.name, lines: new Set(lines) });
     this.store.create({
       apiVersion: 'v1',
       kind: 'PersistentVolume',

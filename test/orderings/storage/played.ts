@@ -2,6 +2,7 @@
 import { namespaces, nodes, type PersistentVolumeClaim, persistentVolumes, pods } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, type Pod, refOf } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
+import { snapshotGroup } from '#shared/domain/snapshot-kinds.ts';
 import {
   type RemoteClaim,
   remoteClaimOf,
@@ -14,6 +15,13 @@ import { nodeOf, ownNode, type ProviderName, providerOf, shop, shopThere, virtua
 
 type Claim = PersistentVolumeClaim;
 
+export type From = { readonly claim: string } | { readonly snapshot: string };
+
+const sourceOf = (from: From) =>
+  'claim' in from
+    ? { kind: 'PersistentVolumeClaim', name: from.claim }
+    : { apiGroup: snapshotGroup, kind: 'VolumeSnapshot', name: from.snapshot };
+
 /** A StatefulSet of one pod with one claim. It writes numbered lines as long as it runs. */
 export interface App {
   readonly name: string;
@@ -24,8 +32,8 @@ export interface App {
   acknowledged: Set<number>;
   /** Its next claim is for a node of this provider, or for one of the cluster itself. */
   pinned?: ProviderName | 'local';
-  /** Its claim begins as a copy of this one. */
-  readonly copyOf?: string;
+  /** Its claim begins as a copy of that one, or as that VolumeSnapshot. */
+  readonly from?: From;
 }
 
 export interface Mounted extends Mount {
@@ -86,8 +94,8 @@ export class Played {
       if (pod !== undefined && pod.status?.phase !== 'Pending') return;
       app.size = app.pinned === undefined ? smallest : app.size;
       const resources = { requests: { storage: app.size } };
-      const source = { kind: 'PersistentVolumeClaim', name: app.copyOf };
-      const dataSource = app.copyOf === undefined ? {} : { dataSource: source, dataSourceRef: source };
+      const source = app.from && sourceOf(app.from);
+      const dataSource = source === undefined ? {} : { dataSource: source, dataSourceRef: source };
       const spec = { storageClassName: virtualClass, accessModes: ['ReadWriteOnce'], resources, ...dataSource };
       const metadata = { namespace: shop, name: claimName, labels: { app: name } };
       store.create({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata, spec } as never);

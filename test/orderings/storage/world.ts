@@ -29,7 +29,7 @@ import type { Random } from '../memory-cluster.ts';
 import { Agents } from './agents.ts';
 import { claimsOf, type Disk, diskClass, Kubernetes } from './kubernetes.ts';
 import { consumer, nodeOf, ownNode, type ProviderName, providerNames, shop, shopThere, virtualClass } from './names.ts';
-import { type App, Played } from './played.ts';
+import { type App, type From, Played } from './played.ts';
 
 const over: ReadonlySet<string> = new Set(['Refused', 'Confirmed', 'Undone', 'Aborted']);
 /** In them the move may delete, or hand over, the volume that is not the claim's. */
@@ -112,11 +112,11 @@ export class StorageWorld {
 
   // What users do.
 
-  /** `copyOf`: name of the claim of which its own is to be a copy. */
-  addApp(name: string, copyOf?: string): void {
+  /** `from`: as what its claim is to begin. */
+  addApp(name: string, from?: From): void {
     const [claim, pod] = [`data-${name}-0`, `${name}-0`];
     const app = { name, claim, pod, size: '1Gi', acknowledged: new Set<number>() };
-    this.apps.set(name, { ...app, ...(copyOf !== undefined && { copyOf }) });
+    this.apps.set(name, { ...app, ...(from && { from }) });
     this.home.store.create({ kind: 'StatefulSet', metadata: { namespace: shop, name } } as never);
   }
   move(app: App): VolumeMove | undefined {

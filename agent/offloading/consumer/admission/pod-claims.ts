@@ -1,6 +1,8 @@
 /** Whether the volumes of a pod may be at a provider, by the claims that it uses and their classes. */
 import { isDefaultClass } from '#agent/storage/model/claims.ts';
 import { dataSourceOf } from '#agent/storage/model/data-source.ts';
+import { contentOf } from '#agent/storage/model/snapshot-pair.ts';
+import { getIfServed } from '#kube/model/optional-kind.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import {
   type PersistentVolumeClaim,
@@ -9,9 +11,10 @@ import {
   type StorageClass,
   storageClasses,
 } from '#shared/domain/core-kinds.ts';
-import type { Pod } from '#shared/domain/kube-object.ts';
+import type { ObjectRef, Pod } from '#shared/domain/kube-object.ts';
+import { volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
 import { storageAnnotation } from '#shared/domain/storage-keys.ts';
-import { isOurVolume, isVirtual, remoteOf } from '#shared/domain/volumes.ts';
+import { isOurVolume, isVirtual, remoteOf, snapshotProvider } from '#shared/domain/volumes.ts';
 import { type Claims, here } from './pod.ts';
 
 /** A claim that does not exist yet: its class is not known, so its pod stays where all classes work. */
@@ -44,7 +47,7 @@ export async function claimsOfPod(
   };
 }
 
-/** Where the data is that a claim without a volume is to begin as a copy of. Empty: with none, or that data has no place yet. */
+/** Where the data is as which a claim without a volume is to begin. Empty: with none, or that data has no place yet. */
 async function sourceOf(
   claim: Used,
   namespace: string,
@@ -53,8 +56,33 @@ async function sourceOf(
 ): Promise<NonNullable<Claims['sources']>> {
   if (claim === 'missing' || claim.spec?.volumeName) return [];
   const source = dataSourceOf({ ...claim, metadata: { ...claim.metadata, namespace } });
-  if (source.kind !== 'claim') return [];
-  const named = await api.get(persistentVolumeClaims, { namespace, name: source.name }, signal);
+  switch (source.kind) {
+    case 'claim':
+      return placeOfClaim({ namespace, name: source.name }, api, signal);
+    case 'snapshot':
+      return placeOfSnapshot({ namespace, name: source.name }, api, signal);
+    default:
+      return [];
+  }
+}
+
+type Places = NonNullable<Claims['sources']>;
+
+async function placeOfSnapshot(ref: ObjectRef, api: KubeApi, signal: AbortSignal): Promise<Places> {
+  const snapshot = await getIfServed(api, volumeSnapshots, ref, signal);
+  const { boundVolumeSnapshotContentName: name } = snapshot?.status ?? {};
+  const content = contentOf({
+    snapshot,
+    content: name ? await api.get(volumeSnapshotContents, { name }, signal) : undefined,
+  });
+  if (content) return [snapshotProvider(content) ?? here];
+  // It will be where the volume is of which it is taken.
+  const of = snapshot?.spec?.source?.persistentVolumeClaimName;
+  return of ? placeOfClaim({ ...ref, name: of }, api, signal) : [];
+}
+
+async function placeOfClaim(ref: ObjectRef, api: KubeApi, signal: AbortSignal): Promise<Places> {
+  const named = await api.get(persistentVolumeClaims, ref, signal);
   const { volumeName } = named?.spec ?? {};
   const volume = volumeName ? await api.get(persistentVolumes, { name: volumeName }, signal) : undefined;
   return volume && isOurVolume(volume) ? [remoteOf(volume)?.provider ?? here] : [];

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '#shared/domain/core-kinds.ts';
+import type { VolumeSnapshot, VolumeSnapshotContent } from '#shared/domain/snapshot-kinds.ts';
 import { type GuestSource, namedSource, validateSource } from './claim-source.ts';
 
 type Claim = PersistentVolumeClaim;
@@ -51,9 +52,9 @@ test('a copy of a bound claim of the same guest in the same namespace is accepte
 
 test.each<[Claim, GuestSource, RegExp]>([
   [
-    claim({ dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 's' } }),
+    claim({ dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeGroupSnapshot', name: 's' } }),
     own,
-    /^spec.dataSource is "VolumeSnapshot s": accepted is a PersistentVolumeClaim of namespace shop-rome, or none/,
+    /^spec.dataSource is "VolumeGroupSnapshot s": accepted is a PersistentVolumeClaim or a VolumeSnapshot of namespace shop-rome, or none/,
   ],
   [
     claim({ dataSource: undefined, dataSourceRef: { ...asked, namespace: 'bank' } }),
@@ -167,6 +168,107 @@ test('of all that can be written into both fields, and all claims that can be th
       expect(spec.resources).toMatchObject({ requests: { storage: expect.stringMatching(/^(2Gi|1Ti)$/) } });
     }),
     { numRuns: 20_000 },
+  );
+  expect(accepted).toBeGreaterThan(100);
+});
+
+const of = (name = 's') => ({ apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name });
+const snapshot = (metadata: object = {}, more: object = {}): VolumeSnapshot =>
+  ({
+    metadata: { namespace: 'shop-rome', name: 's', uid: 's1', labels: { 'isthmus.dev/guest': 'rome' }, ...metadata },
+    spec: { source: { persistentVolumeClaimName: 'db' } },
+    status: { readyToUse: true, restoreSize: '2Gi' },
+    ...more,
+  }) as unknown as VolumeSnapshot;
+const content = (spec: object = {}, status: object = { readyToUse: true }): VolumeSnapshotContent =>
+  ({
+    metadata: { name: 'c' },
+    spec: {
+      driver: 'disk.example.com',
+      sourceVolumeMode: 'Filesystem',
+      volumeSnapshotRef: { uid: 's1' },
+      ...spec,
+    },
+    status,
+  }) as unknown as VolumeSnapshotContent;
+const taken: GuestSource = { snapshot: snapshot(), content: content() };
+
+test('what a snapshot of its own has is accepted', () => {
+  expect(judge(claim({ dataSource: of() }), taken)).toEqual({ allowed: true });
+  expect(judge(claim({ dataSource: of(), dataSourceRef: of() }), taken)).toEqual({ allowed: true });
+});
+
+test.each<[Claim, GuestSource, RegExp]>([
+  [
+    claim({ dataSource: of() }),
+    {},
+    /^spec.dataSource.name is "s": rome has no such VolumeSnapshot in namespace shop-rome/,
+  ],
+  [claim({ dataSource: of() }), { ...taken, snapshot: snapshot({ labels: {} }) }, /rome has no such VolumeSnapshot/],
+  [
+    claim({ dataSource: of() }),
+    { ...taken, snapshot: snapshot({}, { spec: { source: { volumeSnapshotContentName: 'c' } } }) },
+    /rome has no such VolumeSnapshot/,
+  ],
+  [claim({ dataSource: of() }), { ...taken, snapshot: snapshot({ deletionTimestamp: 'now' }) }, /is being deleted/],
+  [claim({ dataSource: of() }), { snapshot: snapshot() }, /is not ready to use yet/],
+  [claim({ dataSource: of() }), { ...taken, content: content({}, {}) }, /is not ready to use yet/],
+  [
+    claim({ dataSource: of() }),
+    { ...taken, content: content({ volumeSnapshotRef: { uid: 'other' } }) },
+    /is not ready to use yet/,
+  ],
+  [claim({ dataSource: of(), volumeMode: 'Block' }), taken, /^spec.volumeMode is "Block": accepted is Filesystem/],
+  [
+    claim({ dataSource: of(), resources: { requests: { storage: '1Gi' } } }),
+    taken,
+    /storage is "1Gi": accepted is 2Gi or more, which VolumeSnapshot s/,
+  ],
+  [claim({ dataSource: of(), storageClassName: 'path' }), taken, /its data is of CSI driver disk.example.com/],
+  [claim({ dataSource: of(), dataSourceRef: asked }), taken, /dataSourceRef is "PersistentVolumeClaim db"/],
+])('any other snapshot is refused by field and value: %#', (what, found, message) => {
+  expect(judge(what, found)).toMatchObject({
+    allowed: false,
+    code: 'sandbox_refused',
+    message: expect.stringMatching(message),
+  });
+});
+
+test('of all snapshots that can be there, only a ready one of its own is accepted', () => {
+  const mostly = <T>(truth: T, ...lies: readonly T[]) =>
+    fc.oneof({ weight: 4, arbitrary: fc.constant(truth) }, { weight: 1, arbitrary: fc.constantFrom(...lies) });
+  const there = fc.record({
+    guest: mostly<string | undefined>('rome', undefined, 'oslo'),
+    going: mostly(false, true),
+    source: mostly<object>({ persistentVolumeClaimName: 'db' }, { volumeSnapshotContentName: 'c' }, {}),
+    ready: mostly<boolean | undefined>(true, false, undefined),
+    bound: mostly<string | undefined>('s1', 'other', undefined),
+    driver: mostly('disk.example.com', 'other.example.com'),
+    mode: mostly<string | undefined>('Filesystem', 'Block'),
+    size: mostly('2Gi', '3Gi', '1Gi'),
+  });
+  let accepted = 0;
+  fc.assert(
+    fc.property(there, ({ guest, going, source: from, ready, bound, driver, mode, size }) => {
+      const found: GuestSource = {
+        snapshot: snapshot(
+          {
+            labels: { ...(guest && { 'isthmus.dev/guest': guest }) },
+            ...(going && { deletionTimestamp: 'now' }),
+          },
+          { spec: { source: from }, status: { readyToUse: true, restoreSize: size } },
+        ),
+        content: content({ driver, sourceVolumeMode: mode, volumeSnapshotRef: { uid: bound } }, { readyToUse: ready }),
+      };
+      if (!judge(claim({ dataSource: of() }), found)?.allowed) return;
+      accepted += 1;
+      expect([guest, going, from, ready, bound, driver, mode]).toEqual([
+        ...['rome', false, { persistentVolumeClaimName: 'db' }, true, 's1'],
+        ...['disk.example.com', 'Filesystem'],
+      ]);
+      expect(size).not.toBe('3Gi');
+    }),
+    { numRuns: 5_000 },
   );
   expect(accepted).toBeGreaterThan(100);
 });

@@ -23,6 +23,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import type { GuestRules } from '../guests/decide.ts';
 import { createRulebook, type Rulebook } from '../guests/rulebook.ts';
+import { guardSnapshots } from '../snapshots/guard.ts';
 import { guardClaims } from '../storage/guard.ts';
 import { type Decision, decide, type Observed } from './decide.ts';
 import { remoteBinding, remoteNamespace } from './objects.ts';
@@ -141,6 +142,7 @@ async function serve(cluster: Cluster, caches: Caches, map: NamespaceMap, signal
   for (const remote of decision.bind) await bind(cluster, caches, remote, observed, signal);
   for (const { remote, uid } of decision.remove) {
     await guardClaims(cluster.api, remote, observed.origin, signal);
+    await guardSnapshots(cluster.api, remote, observed.origin, signal);
     await cluster.api.delete(namespaces, { name: remote }, { uid }, signal);
   }
   if (observed.deleting && decision.clean) {
@@ -252,6 +254,7 @@ async function removeUnseen({ api }: Cluster, { mapKey, origin }: Observed, sign
   for (const { metadata } of left) {
     if (metadata.deletionTimestamp) continue;
     await guardClaims(api, metadata.name, origin, signal);
+    await guardSnapshots(api, metadata.name, origin, signal);
     await api.delete(namespaces, { name: metadata.name }, metadata.uid ? { uid: metadata.uid } : {}, signal);
   }
 }

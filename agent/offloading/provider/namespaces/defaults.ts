@@ -12,6 +12,7 @@ const names = ['limitRange', 'networkPolicy', 'resourceQuota'] as const;
 /** Storage, addresses and ports that cost the provider something, in each namespace. */
 export const safeQuota = {
   hard: {
+    'count/volumesnapshots.snapshot.storage.k8s.io': '20',
     persistentvolumeclaims: '20',
     'requests.storage': '200Gi',
     'services.loadbalancers': '5',

@@ -1,9 +1,11 @@
 /** What claims of a consumer take of its quota, and whether one more fits. Pure. */
 
+import * as z from 'zod';
 import { allow, deny, type Verdict } from '#agent/admission/review.ts';
 import { storageLimits, storageResources } from '#agent/peering/slices/storage-offer.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
-import { keyOf } from '#shared/domain/kube-object.ts';
+import { guestSnapshot } from '#shared/domain/guest-volume-keys.ts';
+import { type KubeObject, keyOf } from '#shared/domain/kube-object.ts';
 import { ownMember } from '#shared/domain/own-member.ts';
 import { type Amounts, addAmounts, showAmount } from '#shared/domain/pod-resources.ts';
 import { tryParseQuantity } from '#shared/domain/quantity.ts';
@@ -36,20 +38,56 @@ export function demandOf(claim: PersistentVolumeClaim): Amounts {
 const keptDemand = ({ spec }: PersistentVolume): Amounts =>
   amounts(spec?.storageClassName, bytesOf(spec?.capacity?.storage));
 
+interface Counts {
+  /** A quantity. */
+  readonly size?: string | undefined;
+  readonly storageClassName?: string | undefined;
+}
+export const showCounts = ({ size = '0', storageClassName }: Counts): string =>
+  JSON.stringify({ size, ...(storageClassName !== undefined && { storageClassName }) });
+
+const countsSchema = z.object({ size: z.string(), storageClassName: z.string().optional() });
+
+/** Of one that was made while no webhook was registered, where a guest can have written anything: nothing. */
+function countsOf(text: string): Counts {
+  try {
+    return countsSchema.parse(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+/** Of a VolumeSnapshot of a guest, or of a content that keeps its data: bytes, and no claim. */
+export function snapshotDemand({ metadata }: KubeObject): Amounts {
+  const { size, storageClassName } = countsOf(metadata.annotations?.[guestSnapshot.counts] ?? '');
+  const bytes = bytesOf(size);
+  const names = storageResources(storageClassName ?? '').bytes.slice(0, storageClassName ? 2 : 1);
+  return Object.fromEntries(names.map((name) => [name, bytes] as const));
+}
+
+/** Its key among what counts: claims may have the same name. */
+export const snapshotKey = (key: string): string => `volumesnapshot/${key}`;
+
 export interface ConsumerStorage {
   readonly claims: readonly PersistentVolumeClaim[];
   /** Volumes whose claims have ended and whose data is kept. */
   readonly kept: readonly PersistentVolume[];
+  /** VolumeSnapshots, and contents whose VolumeSnapshots have ended. */
+  readonly snapshots?: readonly KubeObject[];
 }
 
 /** `except`: keys of claims that do not count, nor volumes that are kept for them. A kept volume that a claim has counts as the claim. */
-export function usedBy({ claims, kept }: ConsumerStorage, except: ReadonlySet<string> = new Set()): Amounts {
+export function usedBy(
+  { claims, kept, snapshots = [] }: ConsumerStorage,
+  except: ReadonlySet<string> = new Set(),
+): Amounts {
   const has = new Set([...except, ...claims.map(keyOf)]);
   const counted = claims.filter((claim) => !except.has(keyOf(claim))).map(demandOf);
   const still = kept
     .filter(({ spec }) => !has.has(`${spec?.claimRef?.namespace}/${spec?.claimRef?.name}`))
     .map(keptDemand);
-  return [...counted, ...still].reduce(addAmounts, {});
+  const taken = snapshots.filter((one) => !except.has(snapshotKey(keyOf(one)))).map(snapshotDemand);
+  return [...counted, ...still, ...taken].reduce(addAmounts, {});
 }
 
 /** `used`: without this claim. */

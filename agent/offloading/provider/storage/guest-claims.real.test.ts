@@ -113,7 +113,7 @@ test('a copy of a bound claim of its own is taken and counts, and no other data 
   );
   const snapshot = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot' };
   expect(await rehearse('4Gi', source('s', snapshot))).toMatch(
-    /spec.dataSource is "VolumeSnapshot s".*sandbox_refused/,
+    /spec.dataSource.name is "s": cons has no such VolumeSnapshot.*sandbox_refused/,
   );
 });
 

@@ -21,7 +21,8 @@ export const storageReasons: readonly Reason[] = [
   {
     specs: /snapshot|any volume data source/i,
     state: 'not applicable',
-    reason: 'snapshots, and data sources that are no claims, are refused by an event',
+    reason:
+      'the clusters of a run have no kinds of snapshots and no snapshot controller; data sources that are neither claims nor VolumeSnapshots are refused by an event',
   },
   {
     specs: /\(immediate-binding\)/,

@@ -1,0 +1,41 @@
+/** Provider: no VolumeSnapshot goes with the namespace of a consumer before its content keeps its data, also one that was made while no webhook of ours was registered. */
+
+import { listIfServed } from '#kube/model/optional-kind.ts';
+import type { KubeApi } from '#kube/model/types.ts';
+import { guestSnapshot, guestVolume } from '#shared/domain/guest-volume-keys.ts';
+import { refOf } from '#shared/domain/kube-object.ts';
+import { volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
+import { codeOf } from '#shared/errors/app-error.ts';
+import { contentNameFor, guardPatch } from './decide.ts';
+
+/** Asks the API server. Fails when one changes meanwhile, so that the namespace stays for now; one that is gone needs no guard. */
+export async function guardSnapshots(
+  api: KubeApi,
+  namespace: string,
+  consumer: string,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const snapshot of (await listIfServed(api, volumeSnapshots, { namespace }, signal)) ?? []) {
+    const { uid, resourceVersion, finalizers = [], labels, deletionTimestamp } = snapshot.metadata;
+    try {
+      const isMarked = finalizers.includes(guestSnapshot.finalizer) && labels?.[guestVolume.label] === consumer;
+      // None can be added to one that is going.
+      if (!isMarked && deletionTimestamp === undefined) {
+        const others = finalizers.filter((one) => one !== guestSnapshot.finalizer);
+        const metadata = {
+          uid,
+          resourceVersion,
+          labels: { [guestVolume.label]: consumer },
+          finalizers: [...others, guestSnapshot.finalizer],
+        };
+        await api.mergePatch(volumeSnapshots, refOf(snapshot), { metadata }, { answer: 'metadata' }, signal);
+      }
+      const content = await api.get(volumeSnapshotContents, { name: contentNameFor(snapshot) }, signal);
+      const patch = guardPatch({ snapshot, consumer, content });
+      if (patch !== undefined && content !== undefined)
+        await api.mergePatch(volumeSnapshotContents, refOf(content), patch, { answer: 'metadata' }, signal);
+    } catch (error) {
+      if (codeOf(error) !== 'kube_not_found') throw error;
+    }
+  }
+}

@@ -1,0 +1,199 @@
+/** The consumer's agent dies at every single write of a snapshot's life, in turn: after its restart the end is the same as without. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
+import type { KubeApi } from '#kube/model/types.ts';
+import { persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
+import { volumeSnapshotClasses, volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
+import { casesOf } from '#test/harness/cases.ts';
+import { crashingPair } from '#test/harness/crashing-client.ts';
+import { eventually } from '#test/harness/eventually.ts';
+import { createVirtualNode, type OffloadingClusters } from '#test/harness/offloading-clusters.ts';
+import {
+  installSnapshotKinds,
+  type PlayedSnapshots,
+  playSnapshotController,
+} from '#test/harness/snapshot-controller.ts';
+import { addVirtualNode, startStorageClusters } from '#test/harness/storage-clusters.ts';
+import type { VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
+import { ReachableProviders } from '../providers/reachable-providers.ts';
+import { RemoteClaims } from '../providers/remote-claims.ts';
+import { createStorageControllers } from '../storage.ts';
+
+const deps = { clock: systemClock, log: silentLog };
+const end = new AbortController();
+const moments = casesOf([0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3]);
+const selected = 'volume.kubernetes.io/selected-node';
+let world: OffloadingClusters;
+let disks: { readonly worker: VolumeProvisioner; readonly vn1: VolumeProvisioner };
+let taken: { readonly worker: PlayedSnapshots; readonly vn1: PlayedSnapshots };
+
+beforeAll(async () => {
+  const started = await startStorageClusters();
+  world = started.world;
+  disks = { worker: started.here, vn1: started.there };
+  await Promise.all([installSnapshotKinds(world.consumer), installSnapshotKinds(world.provider)]);
+  taken = { worker: await playSnapshotController(world.consumer), vn1: await playSnapshotController(world.provider) };
+  for (const node of ['worker', 'vn1'] as const) disks[node].handleOf = taken[node].handleOf;
+  await world.consumer.api.create(volumeSnapshotClasses, {
+    apiVersion: 'snapshot.storage.k8s.io/v1',
+    kind: 'VolumeSnapshotClass',
+    metadata: { name: 'isthmus', annotations: { 'snapshot.storage.kubernetes.io/is-default-class': 'true' } },
+    driver: 'storage.isthmus.dev',
+    deletionPolicy: 'Delete',
+  });
+  await addVirtualNode(world);
+  await createVirtualNode(world, 'vn1', { storageClasses: [{ storageClassName: 'fast', default: true }] });
+  const stop = await start();
+  for (const node of ['worker', 'vn1']) {
+    await makeClaim(`db-${node}`, node);
+    await eventually(`claim db-${node} bound`, () => isBound(`db-${node}`));
+  }
+  await eventually('a volume there', async () => {
+    const real = await world.provider.api.get(persistentVolumeClaims, { namespace: 'shop-cons', name: 'db-vn1' });
+    return real?.status?.phase === 'Bound';
+  });
+  stop();
+}, 900_000);
+afterAll(async () => {
+  await Promise.all([taken?.worker.stop(), taken?.vn1.stop(), disks?.worker.stop(), disks?.vn1.stop()]);
+  end.abort();
+  await world?.stop();
+});
+
+async function start(through?: { readonly home: KubeApi; readonly there: KubeApi }): Promise<() => void> {
+  const stop = new AbortController();
+  const { consumer, servers } = world;
+  const peer = await createConnectCluster(deps)(servers.provider.kubeconfig, stop.signal);
+  const place = () => ({ kind: 'accepted', remoteNamespace: 'shop-cons' }) as const;
+  const facts = { ...deps, consumer: 'cons', provider: 'prov', place };
+  const claims = new RemoteClaims({ ...facts, api: through?.there ?? peer.api, caches: peer.caches }, stop.signal);
+  const providers = new ReachableProviders();
+  const cluster = { ...consumer, api: through?.home ?? consumer.api, events: { emit() {} } };
+  const own = { ...deps, cluster, clusterId: 'cons', providers, systemNamespace: 'liqo', podName: 'agent' };
+  for (const controller of createStorageControllers(own)) void controller.run(stop.signal);
+  claims.follow(new Map([['shop', 'shop-cons']]), stop.signal);
+  providers.join('prov', claims, stop.signal);
+  return () => stop.abort();
+}
+
+async function interrupted(
+  moment: number,
+  act: () => Promise<unknown>,
+  reached: () => Promise<unknown>,
+): Promise<void> {
+  const { died, ...through } = crashingPair({ home: world.consumer.api, there: world.provider.api }, moment);
+  const kill = await start(through);
+  await act();
+  const once = eventually('the end', reached, { withinMs: 120_000 });
+  await Promise.race([died, once]);
+  kill();
+  const stop = await start();
+  await once;
+  stop();
+}
+
+const makeClaim = (name: string, node: string, more: object = {}) =>
+  world.consumer.api.create(persistentVolumeClaims, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { namespace: 'shop', name, annotations: { [selected]: node } },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      storageClassName: 'liqo',
+      resources: { requests: { storage: '1Gi' } },
+      ...more,
+    },
+  });
+const claim = (name: string) => world.consumer.api.get(persistentVolumeClaims, { namespace: 'shop', name });
+const isBound = async (name: string): Promise<boolean> => (await claim(name))?.status?.phase === 'Bound';
+const snapshot = (name: string) => world.consumer.api.get(volumeSnapshots, { namespace: 'shop', name });
+const lent = async (): Promise<number> =>
+  (await world.consumer.api.list(volumeSnapshotContents, { labelSelector: 'isthmus.dev/restores-claim' })).length +
+  (await world.consumer.api.list(volumeSnapshots, { namespace: 'liqo-storage' })).length;
+const thereNow = () => world.provider.api.list(volumeSnapshots, { namespace: 'shop-cons' });
+
+for (const node of ['worker', 'vn1'] as const)
+  test.each(moments)(
+    `a snapshot of a claim of node ${node} is taken once, restored once and deleted whole, dying after %i writes`,
+    async (moment) => {
+      const { api } = world.consumer;
+      const name = `s-${node}-${moment}`;
+      await interrupted(
+        moment,
+        () =>
+          api.create(volumeSnapshots, {
+            apiVersion: 'snapshot.storage.k8s.io/v1',
+            kind: 'VolumeSnapshot',
+            metadata: { namespace: 'shop', name },
+            spec: { source: { persistentVolumeClaimName: `db-${node}` } },
+          }),
+        async () => (await snapshot(name))?.status?.readyToUse === true,
+      );
+      expect(taken[node].data.size).toBe(1);
+      expect(await thereNow()).toHaveLength(node === 'vn1' ? 1 : 0);
+      const [handle] = taken[node].data.keys();
+      const copy = `copy-${name}`;
+      const dataSource = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name };
+      await interrupted(
+        moment,
+        () => makeClaim(copy, node, { dataSource }),
+        async () =>
+          (await isBound(copy)) && [...disks[node].copies.values()].includes(handle ?? '') && (await lent()) === 0,
+      );
+      expect([...disks[node].copies.values()]).toEqual([handle]);
+      expect(taken[node].data.size).toBe(1);
+      await interrupted(
+        moment,
+        () => api.delete(persistentVolumeClaims, { namespace: 'shop', name: copy }),
+        async () => disks[node].copies.size === 0,
+      );
+      await interrupted(
+        moment,
+        () => api.delete(volumeSnapshots, { namespace: 'shop', name }),
+        async () => !(await snapshot(name)) && (await thereNow()).length === 0,
+      );
+      expect(taken[node].data.size).toBe(0);
+    },
+    300_000,
+  );
+
+test.each(moments)(
+  'a claim that vanishes while a snapshot is lent to it leaves nothing behind, dying after %i writes',
+  async (moment) => {
+    const { api } = world.consumer;
+    const name = `gone-${moment}`;
+    const stopAll = await start();
+    await api.create(volumeSnapshots, {
+      apiVersion: 'snapshot.storage.k8s.io/v1',
+      kind: 'VolumeSnapshot',
+      metadata: { namespace: 'shop', name },
+      spec: { source: { persistentVolumeClaimName: 'db-worker' } },
+    });
+    await eventually('the snapshot', async () => (await snapshot(name))?.status?.readyToUse);
+    stopAll();
+    disks.worker.makes = false;
+    const { died, ...through } = crashingPair({ home: api, there: world.provider.api }, moment);
+    const kill = await start(through);
+    await makeClaim(name, 'worker', {
+      dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name },
+    });
+    const isBegun = async () => (await lent()) === 2 || undefined;
+    await Promise.race([died, eventually('the loan', isBegun)]);
+    kill();
+    await api.delete(persistentVolumeClaims, { namespace: 'shop', name });
+    const stop = await start();
+    await eventually('nothing is left', async () => {
+      const reals = await api.list(persistentVolumeClaims, { namespace: 'liqo-storage' });
+      return (await lent()) === 0 && reals.length === 1;
+    });
+    expect(taken.worker.data.size).toBe(1);
+    await api.delete(volumeSnapshots, { namespace: 'shop', name });
+    await eventually('its end', async () => !(await snapshot(name)));
+    stop();
+    disks.worker.makes = true;
+    expect(taken.worker.data.size).toBe(0);
+  },
+  300_000,
+);
