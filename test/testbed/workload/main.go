@@ -162,7 +162,6 @@ func cat(ctx context.Context, args []string) error {
 func write(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("write", flag.ContinueOnError)
 	hold := flags.Bool("hold", false, "keep running afterwards")
-	times := flags.Int("times", 1, "how often the text is written")
 	if err := parse(flags, args, 1, 1000); err != nil {
 		return err
 	}
@@ -174,10 +173,8 @@ func write(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	for range *times {
-		if _, err := fmt.Fprintln(file, text); err != nil {
-			return err
-		}
+	if _, err := fmt.Fprintln(file, text); err != nil {
+		return err
 	}
 	if err := file.Close(); err != nil {
 		return err
