@@ -394,8 +394,11 @@ test('the agents of both clusters asked for nothing that they have no right to, 
   );
   expect(lacking(consumer ?? [])).toEqual([]);
   expect(lacking(provider ?? [])).toEqual([]);
-  // No claims here: agent/offloading/provider/storage/guest-claims.real.test.ts uses the right of guests, test/system/storage moves volumes.
-  expect(unused(namespaceRules[agentRole.guest], provider ?? [])).toEqual(['patch persistentvolumeclaims']);
+  // No claims and snapshots here: guest-claims.real and guest-snapshots.real of agent/offloading/provider use the rights of guests, test/system/storage moves volumes.
+  expect(unused(namespaceRules[agentRole.guest], provider ?? [])).toEqual([
+    'patch persistentvolumeclaims',
+    'patch snapshot.storage.k8s.io/volumesnapshots',
+  ]);
   expect(unused(namespaceRules[agentRole.offloaded], consumer ?? [])).toEqual([
     'create persistentvolumeclaims',
     'create pods',
