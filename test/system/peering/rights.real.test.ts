@@ -110,6 +110,7 @@ describe('a virtual node of a consumer', () => {
         ...each(full, '/configmaps', '/secrets', '/services', '/persistentvolumeclaims', 'networking.k8s.io/ingresses'),
         ...each(read, '/pods', '/events', 'metrics.k8s.io/pods'),
         ...each(['get'], '/pods/log'),
+        ...each(['create', 'delete', 'get', 'patch'], 'snapshot.storage.k8s.io/volumesnapshots'),
         ...each(['create', 'get'], '/pods/exec', '/pods/attach', '/pods/portforward'),
       ].sort(),
     );
