@@ -156,4 +156,16 @@ export const unseenRights: readonly UnseenRights[] = [
     reason: 'RouteConfigurations that a user makes by hand; test/system/network/node applies them as an administrator',
     mayBeUsed: true,
   },
+  {
+    role: 'liqo-virtual-kubelet-remote',
+    rights: ['create', 'delete', 'get', 'patch'].map((verb) => `${verb} snapshot.storage.k8s.io/volumesnapshots`),
+    reason: 'VolumeSnapshots of guests: guest-snapshots.long.test.ts, of npm run test:long, takes them as a consumer',
+    mayBeUsed: true,
+  },
+  {
+    role: 'isthmus-agent-guest',
+    rights: ['patch snapshot.storage.k8s.io/volumesnapshots'],
+    reason: 'the marks of VolumeSnapshots of guests: guest-snapshots.long.test.ts, of npm run test:long, has some',
+    mayBeUsed: true,
+  },
 ];
