@@ -204,7 +204,9 @@ test('without an order the data of a snapshot stays as its content, which counts
   expect(content?.metadata.labels).toEqual({ 'isthmus.dev/kept-for': 'cons' });
   expect(content?.metadata.deletionTimestamp).toBeUndefined();
   expect(taken.data.size).toBe(size);
-  expect(await under.create(claim('large', '3Gi'), '--dry-run=server', ...as)).toMatch(/asked 3Gi, used 8Gi of 10Gi/);
+  await until(async () =>
+    expect(await under.create(claim('large', '3Gi'), '--dry-run=server', ...as)).toMatch(/asked 3Gi, used 8Gi of 10Gi/),
+  );
 });
 
 test('the end of the mapping leaves the data of every snapshot, and no namespace', async () => {
