@@ -4,7 +4,7 @@ import { type PersistentVolumeClaim, persistentVolumeClaims, persistentVolumes }
 import { guestSnapshot, guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
 import {
-  contentNameOf,
+  contentNameFor,
   type VolumeSnapshot,
   volumeSnapshotContents,
   volumeSnapshots,
@@ -52,9 +52,9 @@ async function release(kube: KubeClient, claim: PersistentVolumeClaim): Promise<
   await kube.mergePatch(persistentVolumeClaims, refOf(claim), patch);
 }
 
-async function releaseSnapshot(kube: KubeClient, { metadata, status }: VolumeSnapshot): Promise<void> {
-  const { namespace = '', name, finalizers = [], resourceVersion, uid = '' } = metadata;
-  const bound = status?.boundVolumeSnapshotContentName || contentNameOf(uid);
+async function releaseSnapshot(kube: KubeClient, snapshot: VolumeSnapshot): Promise<void> {
+  const { namespace = '', name, finalizers = [], resourceVersion, uid = '' } = snapshot.metadata;
+  const bound = contentNameFor(snapshot);
   const content = await kube.get(volumeSnapshotContents, { name: bound });
   const isOurs = content?.spec.volumeSnapshotRef.uid === uid;
   if (content !== undefined && isOurs && content.spec.deletionPolicy !== 'Retain') {

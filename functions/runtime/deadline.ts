@@ -2,9 +2,7 @@
 import type { Context } from 'aws-lambda';
 import { sendTimeoutMs } from '#control/webhooks/schedule.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-/** Room for saying what happened. */
-const answerReserveMs = 500;
+import { answerReserveMs } from './request-deadline.ts';
 
 /** Room for finishing a delivery that was begun: its time limit, and writing down what came of it. */
 export const attemptReserveMs = sendTimeoutMs + 3_000;

@@ -63,6 +63,20 @@ export async function applyWanted<T extends KubeObject>(
   return true;
 }
 
+/** One of that name that is there already stays as it is. */
+export async function createUnlessThere<T extends KubeObject>(
+  api: KubeApi,
+  type: ResourceType<T>,
+  object: T,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await api.create(type, object, { answer: 'metadata' }, signal);
+  } catch (error) {
+    if (codeOf(error) !== 'kube_already_exists') throw error;
+  }
+}
+
 /** Deletes this incarnation; absent already is fine. */
 export const deleteObject = <T extends KubeObject>(
   api: KubeApi,

@@ -78,3 +78,11 @@ export const beingDeleted = `${snapshotControllerPrefix}volumesnapshot-being-del
 
 /** What the snapshot controller calls the content of a VolumeSnapshot of a claim. */
 export const contentNameOf = (snapshotUid: string): string => `snapcontent-${snapshotUid}`;
+
+/** The name of its content, also of one of which the snapshot controller has not said so yet. */
+export const contentNameFor = ({ metadata, status }: VolumeSnapshot): string =>
+  status?.boundVolumeSnapshotContentName || contentNameOf(metadata.uid ?? '');
+
+/** Where the storage has the snapshot of this content; undefined: it has not been taken yet. */
+export const handleOf = ({ spec, status }: VolumeSnapshotContent): string | undefined =>
+  status?.snapshotHandle ?? spec.source.snapshotHandle;

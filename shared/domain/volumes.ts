@@ -1,7 +1,7 @@
 /** Which volumes and classes are ours, and where the data of a volume is: the same for the agent that makes them and the commands that tell of them. Pure. */
 import type { PersistentVolume, StorageClass } from './core-kinds.ts';
 import { remoteSnapshotOf } from './snapshot-keys.ts';
-import type { VolumeSnapshotContent } from './snapshot-kinds.ts';
+import { handleOf, type VolumeSnapshotContent } from './snapshot-kinds.ts';
 import {
   isVirtualProvisioner,
   provisionedBy,
@@ -23,7 +23,7 @@ export function remoteOf({ spec }: Pick<PersistentVolume, 'spec'>): RemoteClaim 
 }
 
 /** The provider that has the snapshot of this content; undefined: this cluster. */
-export const snapshotProvider = ({ spec, status }: VolumeSnapshotContent): string | undefined =>
-  spec.driver === remoteVolumeDriver
-    ? remoteSnapshotOf(status?.snapshotHandle ?? spec.source.snapshotHandle ?? spec.source.volumeHandle ?? '')?.provider
+export const snapshotProvider = (content: VolumeSnapshotContent): string | undefined =>
+  content.spec.driver === remoteVolumeDriver
+    ? remoteSnapshotOf(handleOf(content) ?? content.spec.source.volumeHandle ?? '')?.provider
     : undefined;

@@ -12,12 +12,11 @@ import { peerOfNamespace } from '#agent/model/tenant-namespaces.ts';
 import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import type { Cache, Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
-import { deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
+import { createUnlessThere, deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
 import { type KubeObject, refOf, type Secret } from '#shared/domain/kube-object.ts';
 import { isthmusAnnotation } from '#shared/domain/liqo-keys.ts';
 import { networkName } from '#shared/domain/network-keys.ts';
 import { settled } from '#shared/domain/outcome.ts';
-import { codeOf } from '#shared/errors/app-error.ts';
 import { peerings } from '#shared/schema/isthmus/peering.ts';
 import { type ForeignCluster, foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { identities } from '#shared/schema/liqo/identity.ts';
@@ -131,13 +130,8 @@ export function createForeignClusterController(deps: PeeringDeps): Controller {
     others.reduce((sum, kind) => sum + kind.list().filter((object) => peerBehind(object) === peer).length, 0) +
     credentialsFor(peer).length;
 
-  async function create(peer: string, signal: AbortSignal): Promise<void> {
-    try {
-      await api.create(foreignClusters, buildForeignCluster(peer), {}, signal);
-    } catch (error) {
-      if (codeOf(error) !== 'kube_already_exists') throw error;
-    }
-  }
+  const create = (peer: string, signal: AbortSignal): Promise<void> =>
+    createUnlessThere(api, foreignClusters, buildForeignCluster(peer), signal);
 
   /** Two summaries of one peer: the older counts. */
   const foreignOf = (peer: string): ForeignCluster | undefined =>

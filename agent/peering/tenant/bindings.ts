@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { accountSubject, accountSubjects } from '#agent/model/peer-accounts.ts';
 import type { Cache, KubeApi } from '#kube/model/types.ts';
-import { covers, deleteObject } from '#kube/writes/write-if-changed.ts';
+import { covers, createUnlessThere, deleteObject } from '#kube/writes/write-if-changed.ts';
 import {
   type ClusterRole,
   type ClusterRoleBinding,
@@ -18,7 +18,6 @@ import {
 } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { remoteRoleLabel, remoteRoleName } from '#shared/domain/remote-roles.ts';
-import { codeOf } from '#shared/errors/app-error.ts';
 import type { Tenant } from '#shared/schema/liqo/tenant.ts';
 import { buildClusterwideBinding, buildTenantBinding } from './tenant-bindings.ts';
 
@@ -110,11 +109,7 @@ async function put<T extends Binding>(
   signal: AbortSignal,
 ): Promise<boolean> {
   if (now === undefined) {
-    try {
-      await api.create(type, wanted, {}, signal);
-    } catch (error) {
-      if (codeOf(error) !== 'kube_already_exists') throw error;
-    }
+    await createUnlessThere(api, type, wanted, signal);
     return true;
   }
   const { labels, ownerReferences } = wanted.metadata;

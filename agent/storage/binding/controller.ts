@@ -2,7 +2,7 @@
 import { peerOf, virtualNodeNodes } from '#agent/model/peering-selections.ts';
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
-import { deleteObject } from '#kube/writes/write-if-changed.ts';
+import { createUnlessThere, deleteObject } from '#kube/writes/write-if-changed.ts';
 import { backoffMs } from '#shared/async/backoff.ts';
 import {
   namespaces,
@@ -268,17 +268,9 @@ export function createBindingController(deps: BindingDeps): Controller {
 
   /** First the content, by which the end of the claim is noticed: neither outlives it. */
   async function lend(claim: Claim, original: VolumeSnapshotContent, signal: AbortSignal): Promise<Outcome> {
-    await unlessThere(() => api.create(volumeSnapshotContents, lentContent(claim, original), {}, signal));
-    await unlessThere(() => api.create(volumeSnapshots, lentSnapshot(claim), {}, signal));
+    await createUnlessThere(api, volumeSnapshotContents, lentContent(claim, original), signal);
+    await createUnlessThere(api, volumeSnapshots, lentSnapshot(claim), signal);
     return again(staleMs);
-  }
-
-  async function unlessThere(create: () => Promise<unknown>): Promise<void> {
-    try {
-      await create();
-    } catch (error) {
-      if (codeOf(error) !== 'kube_already_exists') throw error;
-    }
   }
 
   type Policy = ReturnType<typeof policyOf>;
@@ -345,11 +337,7 @@ export function createBindingController(deps: BindingDeps): Controller {
     backing: Backing,
     signal: AbortSignal,
   ): Promise<Outcome> {
-    try {
-      await api.create(persistentVolumes, volume, { answer: 'metadata' }, signal);
-    } catch (error) {
-      if (codeOf(error) !== 'kube_already_exists') throw error;
-    }
+    await createUnlessThere(api, persistentVolumes, volume, signal);
     await unmark(backing, signal);
     const where = backing.provider === undefined ? 'in this cluster' : `at cluster ${backing.provider}`;
     events.emit(claim, 'Normal', 'ProvisioningSucceeded', `volume ${volume.metadata.name} ${where}`);

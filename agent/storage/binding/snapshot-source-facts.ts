@@ -5,6 +5,7 @@ import type { KubeApi } from '#kube/model/types.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
 import { homeSnapshotOf, remoteSnapshotOf } from '#shared/domain/snapshot-keys.ts';
 import {
+  handleOf,
   type VolumeSnapshot,
   type VolumeSnapshotContent,
   volumeSnapshotContents,
@@ -64,12 +65,12 @@ async function realHere(
 }
 
 async function realAt(
-  { spec, status }: VolumeSnapshotContent,
+  content: VolumeSnapshotContent,
   local: string,
   providers: ReachableProviders,
   signal: AbortSignal,
 ): Promise<RealSnapshot> {
-  const handle = status?.snapshotHandle ?? spec.source.snapshotHandle ?? '';
+  const handle = handleOf(content) ?? '';
   const at = remoteSnapshotOf(handle);
   if (at === undefined) return { kind: 'gone', why: `snapshotHandle ${handle} names no snapshot at a provider` };
   const reach = providers.reach(at, local);

@@ -6,6 +6,7 @@
 import type { PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 import { importLabel } from '#shared/domain/snapshot-keys.ts';
 import {
+  handleOf,
   snapshotControllerPrefix,
   type VolumeSnapshot,
   type VolumeSnapshotContent,
@@ -25,7 +26,7 @@ const api = { apiVersion: 'snapshot.storage.k8s.io/v1' } as const;
 /** `original`: of the VolumeSnapshot that the claim names. */
 export function lentContent({ metadata }: Claim, original: VolumeSnapshotContent): VolumeSnapshotContent {
   const { namespace, name, uid = '' } = metadata;
-  const { spec, status } = original;
+  const { spec } = original;
   const node = original.metadata.labels?.[managedBy];
   return {
     ...api,
@@ -39,7 +40,7 @@ export function lentContent({ metadata }: Claim, original: VolumeSnapshotContent
     spec: {
       deletionPolicy: 'Retain',
       driver: spec.driver,
-      source: { snapshotHandle: status?.snapshotHandle ?? spec.source.snapshotHandle ?? '' },
+      source: { snapshotHandle: handleOf(original) ?? '' },
       ...(spec.sourceVolumeMode !== undefined && { sourceVolumeMode: spec.sourceVolumeMode }),
       ...(spec.volumeSnapshotClassName !== undefined && { volumeSnapshotClassName: spec.volumeSnapshotClassName }),
       volumeSnapshotRef: { namespace: storageNamespace, name: uid },

@@ -1,7 +1,8 @@
 /** The NamespaceMap of a provider: there as long as the provider has a virtual node. */
+
 import type { Cache, KubeApi } from '#kube/model/types.ts';
+import { createUnlessThere } from '#kube/writes/write-if-changed.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
-import { codeOf } from '#shared/errors/app-error.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { type VirtualNode, virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { isOutgoing } from './mappings.ts';
@@ -32,11 +33,7 @@ export async function ensureNamespaceMap(
   const { namespace = '' } = virtualNode.metadata;
   const known = cache.list().find((map) => isOutgoing(map, namespace, virtualNode.spec.clusterID));
   if (known) return known.metadata.deletionTimestamp === undefined;
-  try {
-    await api.create(namespaceMaps, newNamespaceMap(virtualNode), {}, signal);
-  } catch (error) {
-    if (codeOf(error) !== 'kube_already_exists') throw error;
-  }
+  await createUnlessThere(api, namespaceMaps, newNamespaceMap(virtualNode), signal);
   return true;
 }
 

@@ -6,23 +6,18 @@ import type { Hook } from '#agent/admission/hook.ts';
 import { allow, type Review, type Verdict } from '#agent/admission/review.ts';
 import { validateFinalizers } from '#agent/peering/admission/finalizers.ts';
 import { offeredClasses } from '#agent/peering/slices/storage-offer.ts';
-import { getIfServed } from '#kube/model/optional-kind.ts';
 import type { Cluster } from '#kube/model/types.ts';
-import {
-  type PersistentVolumeClaim,
-  persistentVolumeClaims,
-  persistentVolumes,
-  storageClasses,
-} from '#shared/domain/core-kinds.ts';
+import { type PersistentVolumeClaim, storageClasses } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import type { Namespace } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
-import { volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
+import { unreachable } from '#shared/domain/unreachable.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { createRulebook } from '../guests/rulebook.ts';
 import { demandOf } from '../storage/demand.ts';
-import { namedSource, validateSource } from './claim-source.ts';
+import { type GuestSource, type Named, namedSource, validateSource } from './claim-source.ts';
 import { guestClaimPatch, validateGuestClaim } from './guest-claim.ts';
+import { readClaimSource, readSnapshotSource } from './guest-source.ts';
 import { createSnapshotHooks } from './snapshot-hooks.ts';
 import { createStorageUsage, isMore } from './storage-usage.ts';
 
@@ -46,7 +41,6 @@ export function createClaimHooks({ cluster, clock, namespaceOf }: ClaimHookDeps)
     const labels = (await namespaceOf(namespace, signal))?.metadata.labels;
     return labels?.[label.tenantNamespace] === undefined ? labels?.[label.remoteClusterId] : undefined;
   };
-  /** Asks the API server: the caches may not show yet that a claim or its volume has ended. */
   async function validateOrigin(
     object: PersistentVolumeClaim,
     namespace: string,
@@ -55,19 +49,21 @@ export function createClaimHooks({ cluster, clock, namespaceOf }: ClaimHookDeps)
   ): Promise<Verdict> {
     const named = namedSource(object);
     if (named === undefined) return allow;
-    const claim =
-      named.kind === 'claim'
-        ? await api.get(persistentVolumeClaims, { namespace, name: named.name }, signal)
-        : undefined;
-    const { volumeName } = claim?.spec ?? {};
-    const volume = volumeName ? await api.get(persistentVolumes, { name: volumeName }, signal) : undefined;
-    const snapshot =
-      named.kind === 'snapshot'
-        ? await getIfServed(api, volumeSnapshots, { namespace, name: named.name }, signal)
-        : undefined;
-    const bound = snapshot?.status?.boundVolumeSnapshotContentName;
-    const content = bound ? await api.get(volumeSnapshotContents, { name: bound }, signal) : undefined;
-    return validateSource(object, named, { claim, volume, snapshot, content }, consumer, classes.list());
+    const found = await readNamed(named, namespace, signal);
+    return validateSource(object, named, found, consumer, classes.list());
+  }
+
+  async function readNamed(named: Named, namespace: string, signal: AbortSignal): Promise<GuestSource> {
+    switch (named.kind) {
+      case 'claim':
+        return readClaimSource(api, { namespace, name: named.name }, signal);
+      case 'snapshot':
+        return readSnapshotSource(api, { namespace, name: named.name }, signal);
+      case 'other':
+        return {};
+      default:
+        return unreachable(named);
+    }
   }
 
   const mutate: Hook = async (review, signal) => {

@@ -1,5 +1,5 @@
 /** What a guest's claim may begin with: nothing, or a copy of a living claim or of a snapshot of the same guest in the same namespace. Pure. */
-import { allow, deny, type Verdict } from '#agent/admission/review.ts';
+import { allow, type Verdict } from '#agent/admission/review.ts';
 import { volumeModeOf } from '#agent/storage/model/claims.ts';
 import { type DataSource, dataSourceOf } from '#agent/storage/model/data-source.ts';
 import { contentOf } from '#agent/storage/model/snapshot-pair.ts';
@@ -7,6 +7,7 @@ import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '#sha
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import type { VolumeSnapshot, VolumeSnapshotContent } from '#shared/domain/snapshot-kinds.ts';
 import { bytesOf, classOf } from '../storage/demand.ts';
+import { refuseField } from './refuse-field.ts';
 
 /** As the API server has them now. */
 export interface GuestSource {
@@ -20,10 +21,7 @@ export interface GuestSource {
   readonly content?: VolumeSnapshotContent | undefined;
 }
 
-type Named = Exclude<DataSource, { kind: 'none' }>;
-
-const refuse = (field: string, value: unknown, why: string): Verdict =>
-  deny('sandbox_refused', `${field} is ${JSON.stringify(value)}: ${why}`);
+export type Named = Exclude<DataSource, { kind: 'none' }>;
 
 /** Undefined: it begins empty, and nothing has to be read for it. */
 export function namedSource(claim: PersistentVolumeClaim): Named | undefined {
@@ -32,7 +30,7 @@ export function namedSource(claim: PersistentVolumeClaim): Named | undefined {
 }
 
 /** Why this is no claim of the guest with data of its own; undefined: it is one. `absent`: the guest has none of that name. */
-export function isLiving(
+export function whyNotLiving(
   claim: PersistentVolumeClaim | undefined,
   volume: PersistentVolume | undefined,
   consumer: string,
@@ -57,7 +55,7 @@ export function validateSource(
 ): Verdict {
   const { namespace } = claim.metadata;
   if (named.kind === 'other')
-    return refuse(
+    return refuseField(
       named.field,
       named.says,
       `accepted is a PersistentVolumeClaim or a VolumeSnapshot of namespace ${namespace}, or none`,
@@ -69,18 +67,18 @@ export function validateSource(
       ? (['claim', `claim ${name}`] as const)
       : (['VolumeSnapshot', `VolumeSnapshot ${name}`] as const);
   if (typeof origin === 'string')
-    return refuse(
+    return refuseField(
       `${field}.name`,
       name,
       origin === 'absent' ? `${consumer} has no such ${kind} in namespace ${namespace}` : origin,
     );
   const { volumeMode, size, driver } = origin;
   if (volumeMode !== undefined && volumeMode !== volumeModeOf(claim))
-    return refuse('spec.volumeMode', volumeModeOf(claim), `accepted is ${volumeMode}, as of ${called} (${field})`);
+    return refuseField('spec.volumeMode', volumeModeOf(claim), `accepted is ${volumeMode}, as of ${called} (${field})`);
   // By its request it counts, and storage may give it as much as the source has.
   const asked = claim.spec?.resources?.requests?.storage;
   if (bytesOf(asked) < bytesOf(size))
-    return refuse(
+    return refuseField(
       'spec.resources.requests.storage',
       asked,
       `accepted is ${size} or more, which ${called} (${field}) has`,
@@ -89,7 +87,7 @@ export function validateSource(
   const provisioner = classes.find(({ metadata }) => metadata.name === className)?.provisioner;
   // A provisioner that cannot copy makes an empty volume and says nothing; the one of a CSI driver says so.
   if (driver === undefined || driver !== provisioner)
-    return refuse(
+    return refuseField(
       `${field}.name`,
       name,
       `its ${named.kind === 'claim' ? 'volume' : 'data'} ${driver === undefined ? 'no CSI driver has made' : `is of CSI driver ${driver}`}, and StorageClass ${className} is of provisioner ${provisioner}, which cannot copy it`,
@@ -97,7 +95,7 @@ export function validateSource(
   return allow;
 }
 
-/** What a volume that begins so has to fit. A text: why it may not, as of `isLiving`. */
+/** What a volume that begins so has to fit. A text: why it may not, as of `whyNotLiving`. */
 type Beginning =
   | {
       readonly volumeMode?: string | undefined;
@@ -107,7 +105,7 @@ type Beginning =
   | string;
 
 function ofClaim({ claim, volume }: GuestSource, consumer: string): Beginning {
-  const dead = isLiving(claim, volume, consumer);
+  const dead = whyNotLiving(claim, volume, consumer);
   if (dead !== undefined || claim === undefined) return dead ?? 'absent';
   return { volumeMode: volumeModeOf(claim), size: volume?.spec?.capacity?.storage, driver: volume?.spec?.csi?.driver };
 }

@@ -5,6 +5,7 @@ import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import type { GuestRules } from '../guests/decide.ts';
 import { classOf } from '../storage/demand.ts';
 import { validateAnnotations } from './guest-annotations.ts';
+import { refuseField } from './refuse-field.ts';
 
 /** Orders to the provider's scheduler, provisioners and PersistentVolume controller, which no setting accepts. */
 const orders = ['volume.kubernetes.io/', 'volume.beta.kubernetes.io/', 'pv.kubernetes.io/'];
@@ -13,7 +14,7 @@ const orders = ['volume.kubernetes.io/', 'volume.beta.kubernetes.io/', 'pv.kuber
 const between = 'isthmus.dev/*';
 
 const refuse = (field: string, value: unknown, why: string): Verdict =>
-  deny('sandbox_refused', `${field} is ${JSON.stringify(value)}: ${why}; leave it out`);
+  refuseField(field, value, `${why}; leave it out`);
 
 /** Any claim in a namespace of a consumer carries whose it is, and does not go before its data is safe. */
 export function guestClaimPatch({ metadata }: PersistentVolumeClaim, consumer: string): PatchOperation[] {

@@ -6,13 +6,11 @@ import { guestSnapshot, guestVolume } from '#shared/domain/guest-volume-keys.ts'
 import { snapshotControllerPrefix, type VolumeSnapshot } from '#shared/domain/snapshot-kinds.ts';
 import type { GuestRules } from '../guests/decide.ts';
 import { showCounts } from '../storage/demand.ts';
-import { type GuestSource, isLiving } from './claim-source.ts';
+import { type GuestSource, whyNotLiving } from './claim-source.ts';
 import { validateAnnotations } from './guest-annotations.ts';
+import { refuseField } from './refuse-field.ts';
 
 const between = 'isthmus.dev/*';
-
-const refuse = (field: string, value: unknown, why: string): Verdict =>
-  deny('sandbox_refused', `${field} is ${JSON.stringify(value)}: ${why}`);
 
 /** What a snapshot of this volume takes of the storage of its consumer: storage may need as much as the volume has. */
 const countsAs = ({ spec }: PersistentVolume, claim: PersistentVolumeClaim | undefined): string =>
@@ -58,7 +56,7 @@ export function validateGuestSnapshot(
   for (const [key, value] of Object.entries(snapshot.metadata.annotations ?? {})) {
     const isNews = before?.metadata.annotations?.[key] !== value;
     if (isNews && key.startsWith(snapshotControllerPrefix))
-      return refuse(
+      return refuseField(
         `metadata.annotations[${key}]`,
         value,
         'it is an order to controllers of the provider; leave it out',
@@ -68,13 +66,13 @@ export function validateGuestSnapshot(
   if (!annotated.allowed || before) return annotated;
   const { source: asked, volumeSnapshotClassName } = snapshot.spec ?? {};
   if (volumeSnapshotClassName)
-    return refuse(
+    return refuseField(
       'spec.volumeSnapshotClassName',
       volumeSnapshotClassName,
       'no such classes are offered; leave it out, the provider has a default one',
     );
   if (asked?.volumeSnapshotContentName !== undefined)
-    return refuse(
+    return refuseField(
       'spec.source.volumeSnapshotContentName',
       asked.volumeSnapshotContentName,
       'accepted is persistentVolumeClaimName, of a claim of the same namespace',
@@ -82,11 +80,11 @@ export function validateGuestSnapshot(
   const field = 'spec.source.persistentVolumeClaimName';
   const name = asked?.persistentVolumeClaimName;
   const { claim, volume } = source ?? {};
-  const dead = isLiving(claim, volume, consumer);
+  const dead = whyNotLiving(claim, volume, consumer);
   if (dead !== undefined)
-    return refuse(field, name, dead === 'absent' ? `${consumer} has no such claim in this namespace` : dead);
+    return refuseField(field, name, dead === 'absent' ? `${consumer} has no such claim in this namespace` : dead);
   if (volume?.spec?.csi === undefined)
-    return refuse(field, name, 'no CSI driver has made its volume, so no snapshot can be taken of it');
+    return refuseField(field, name, 'no CSI driver has made its volume, so no snapshot can be taken of it');
   return allow;
 }
 

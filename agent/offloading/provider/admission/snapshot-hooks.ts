@@ -3,13 +3,13 @@ import type { Hook } from '#agent/admission/hook.ts';
 import { allow, type Review } from '#agent/admission/review.ts';
 import { validateFinalizers } from '#agent/peering/admission/finalizers.ts';
 import type { KubeApi } from '#kube/model/types.ts';
-import { persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-kinds.ts';
 import { guestSnapshot } from '#shared/domain/guest-volume-keys.ts';
 import type { VolumeSnapshot } from '#shared/domain/snapshot-kinds.ts';
 import type { Rulebook } from '../guests/rulebook.ts';
 import { snapshotDemand, snapshotKey } from '../storage/demand.ts';
 import type { GuestSource } from './claim-source.ts';
 import { guestSnapshotPatch, validateGuestSnapshot } from './guest-snapshot.ts';
+import { readClaimSource } from './guest-source.ts';
 import type { StorageUsage } from './storage-usage.ts';
 
 export interface SnapshotHookDeps {
@@ -21,14 +21,10 @@ export interface SnapshotHookDeps {
 }
 
 export function createSnapshotHooks({ api, rulebook, usage, consumerOf }: SnapshotHookDeps): Map<string, Hook> {
-  /** Asks the API server: the caches may not show yet that a claim or its volume has ended. */
-  async function sourceOf({ spec }: VolumeSnapshot, namespace: string, signal: AbortSignal): Promise<GuestSource> {
+  const sourceOf = async ({ spec }: VolumeSnapshot, namespace: string, signal: AbortSignal): Promise<GuestSource> => {
     const name = spec?.source?.persistentVolumeClaimName;
-    const claim = name ? await api.get(persistentVolumeClaims, { namespace, name }, signal) : undefined;
-    const { volumeName } = claim?.spec ?? {};
-    const volume = volumeName ? await api.get(persistentVolumes, { name: volumeName }, signal) : undefined;
-    return { claim, volume };
-  }
+    return name ? readClaimSource(api, { namespace, name }, signal) : {};
+  };
 
   /** Undefined: it was not made by a guest. */
   async function guestOf({ namespace, user }: Review, signal: AbortSignal): Promise<string | undefined> {

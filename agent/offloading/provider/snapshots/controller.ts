@@ -6,10 +6,15 @@ import { deleteObject, dropFinalizer } from '#kube/writes/write-if-changed.ts';
 import { guestSnapshot, guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, type Outcome, settled } from '#shared/domain/outcome.ts';
-import { type VolumeSnapshotContent, volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
+import {
+  contentNameFor,
+  type VolumeSnapshotContent,
+  volumeSnapshotContents,
+  volumeSnapshots,
+} from '#shared/domain/snapshot-kinds.ts';
 import { unreachable } from '#shared/domain/unreachable.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
-import { contentNameFor, decideSnapshot, type SnapshotDecision } from './decide.ts';
+import { decideSnapshot, type SnapshotDecision } from './decide.ts';
 
 export interface GuestSnapshotDeps extends ControllerDeps {
   readonly cluster: Cluster;

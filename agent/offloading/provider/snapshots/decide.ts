@@ -7,7 +7,6 @@ import { guestSnapshot, guestVolume, keptAnnotation } from '#shared/domain/guest
 import { homeSnapshotOf } from '#shared/domain/snapshot-keys.ts';
 import {
   beingDeleted,
-  contentNameOf,
   snapshotControllerPrefix,
   type VolumeSnapshot,
   type VolumeSnapshotContent,
@@ -43,10 +42,6 @@ const conditional = (
   ...patch,
   metadata: { uid: metadata.uid, resourceVersion: metadata.resourceVersion, ...patch.metadata },
 });
-
-/** The name of its content, also of one of which the snapshot controller has not said so yet. */
-export const contentNameFor = ({ metadata, status }: VolumeSnapshot): string =>
-  status?.boundVolumeSnapshotContentName || contentNameOf(metadata.uid ?? '');
 
 /** The policy that the content had before it was made to keep its data. */
 const policyOf = ({ metadata, spec }: VolumeSnapshotContent): string =>

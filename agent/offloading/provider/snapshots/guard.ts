@@ -4,9 +4,9 @@ import { listIfServed } from '#kube/model/optional-kind.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { guestSnapshot, guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
-import { volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
+import { contentNameFor, volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
-import { contentNameFor, guardPatch } from './decide.ts';
+import { guardPatch } from './decide.ts';
 
 /** Asks the API server. Fails when one changes meanwhile, so that the namespace stays for now; one that is gone needs no guard. */
 export async function guardSnapshots(
