@@ -1,21 +1,14 @@
 /** Claims that are to begin as copies of others, on two API servers: made beside their sources, sent there, and waited for. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
-import { coreEvents, type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
-import { silentLog } from '#shared/ports/log.ts';
-import { systemClock } from '#shared/ports/system-clock.ts';
+import { type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
 import { createVirtualNode, type OffloadingClusters } from '#test/harness/offloading-clusters.ts';
+import { selectedNode, startStorageAgent, storageClaims } from '#test/harness/storage-claims.ts';
 import { addVirtualNode, startStorageClusters } from '#test/harness/storage-clusters.ts';
 import type { VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
-import { ReachableProviders } from './providers/reachable-providers.ts';
-import { RemoteClaims } from './providers/remote-claims.ts';
-import { createStorageControllers } from './storage.ts';
 
-const deps = { clock: systemClock, log: silentLog };
 const end = new AbortController();
-const selected = 'volume.kubernetes.io/selected-node';
 let world: OffloadingClusters;
 let running: Promise<unknown>;
 let here: VolumeProvisioner;
@@ -25,17 +18,9 @@ let there: VolumeProvisioner;
 inOrder('file');
 beforeAll(async () => {
   ({ world, here, there } = await startStorageClusters());
-  const { consumer, servers } = world;
   await addVirtualNode(world);
   await createVirtualNode(world, 'vn1', { storageClasses: [{ storageClassName: 'fast', default: true }] });
-  const peer = await createConnectCluster(deps)(servers.provider.kubeconfig, end.signal);
-  const place = () => ({ kind: 'accepted', remoteNamespace: 'shop-cons' }) as const;
-  const claims = new RemoteClaims({ ...deps, ...peer, consumer: 'cons', provider: 'prov', place }, end.signal);
-  const providers = new ReachableProviders();
-  const own = { cluster: consumer, clusterId: 'cons', providers, systemNamespace: 'liqo', podName: 'agent' };
-  running = Promise.all(createStorageControllers({ ...deps, ...own }).map((one) => one.run(end.signal)));
-  claims.follow(new Map([['shop', 'shop-cons']]), end.signal);
-  providers.join('prov', claims, end.signal);
+  running = (await startStorageAgent(world, {}, end.signal)).ended;
 }, 900_000);
 afterAll(async () => {
   await Promise.all([here?.stop(), there?.stop()]);
@@ -44,33 +29,8 @@ afterAll(async () => {
   await world?.stop();
 });
 
-/** As the scheduler leaves it. */
-const makeClaim = (name: string, node: string, more: Record<string, unknown> = {}) =>
-  world.consumer.api.create(persistentVolumeClaims, {
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    metadata: { namespace: 'shop', name, annotations: { [selected]: node } },
-    spec: {
-      accessModes: ['ReadWriteOnce'],
-      storageClassName: 'liqo',
-      resources: { requests: { storage: '1Gi' } },
-      ...more,
-    },
-  } as PersistentVolumeClaim);
-const claim = (name: string) => world.consumer.api.get(persistentVolumeClaims, { namespace: 'shop', name });
-const remote = (name: string) => world.provider.api.get(persistentVolumeClaims, { namespace: 'shop-cons', name });
-const bound = (name: string) =>
-  eventually(`claim ${name} bound`, async () => {
-    const found = await claim(name);
-    return found?.status?.phase === 'Bound' ? found : undefined;
-  });
-const removeClaim = (name: string) => world.consumer.api.delete(persistentVolumeClaims, { namespace: 'shop', name });
-const event = (name: string, reason: string) =>
-  eventually(`event ${reason} of ${name}`, async () =>
-    (await world.consumer.api.list(coreEvents, { namespace: 'shop' })).find(
-      (one) => one.involvedObject.name === name && one.reason === reason,
-    ),
-  );
+const { makeClaim, claim, remote, bound, removeClaim, event } = storageClaims(() => world);
+
 /** No real claim of this one, in either cluster. */
 async function expectNothingFor(name: string): Promise<void> {
   const { uid = '' } = (await claim(name))?.metadata ?? {};
@@ -124,10 +84,10 @@ test('a copy that the scheduler sends elsewhere than its source is not made ther
     expect([type, message]).toEqual(['Warning', expect.stringMatching(says)]);
     await eventually(
       'no node selected',
-      async () => (await claim(name))?.metadata.annotations?.[selected] === undefined,
+      async () => (await claim(name))?.metadata.annotations?.[selectedNode] === undefined,
     );
     await expectNothingFor(name);
-    const annotations = { [selected]: node === 'vn1' ? 'worker' : 'vn1' };
+    const annotations = { [selectedNode]: node === 'vn1' ? 'worker' : 'vn1' };
     await world.consumer.api.mergePatch(
       persistentVolumeClaims,
       { namespace: 'shop', name },

@@ -1,25 +1,18 @@
 /** The controllers of volumes die at every single write, in turn: after their restart the end is the same as without. */
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-kinds.ts';
-import { silentLog } from '#shared/ports/log.ts';
-import { systemClock } from '#shared/ports/system-clock.ts';
 import { casesOf } from '#test/harness/cases.ts';
 import { crashingPair } from '#test/harness/crashing-client.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { createVirtualNode, type OffloadingClusters } from '#test/harness/offloading-clusters.ts';
+import { selectedNode, startStorageAgent } from '#test/harness/storage-claims.ts';
 import { addVirtualNode, startStorageClusters } from '#test/harness/storage-clusters.ts';
 import type { VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
-import { ReachableProviders } from './providers/reachable-providers.ts';
-import { RemoteClaims } from './providers/remote-claims.ts';
-import { createStorageControllers } from './storage.ts';
 
-const deps = { clock: systemClock, log: silentLog };
 const end = new AbortController();
 const moments = casesOf([0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3]);
-const selected = 'volume.kubernetes.io/selected-node';
 let world: OffloadingClusters;
 let disks: readonly VolumeProvisioner[] = [];
 
@@ -39,24 +32,8 @@ afterAll(async () => {
 /** The writes of both sides count together. The returned function ends all without waiting for passes that hang. */
 async function start(through?: { readonly home: KubeApi; readonly there: KubeApi }): Promise<() => void> {
   const stop = new AbortController();
-  const { consumer, servers } = world;
-  const peer = await createConnectCluster(deps)(servers.provider.kubeconfig, stop.signal);
-  const place = () => ({ kind: 'accepted', remoteNamespace: 'shop-cons' }) as const;
-  const facts = { ...deps, consumer: 'cons', provider: 'prov', place };
-  const claims = new RemoteClaims({ ...facts, api: through?.there ?? peer.api, caches: peer.caches }, stop.signal);
-  const providers = new ReachableProviders();
-  const cluster = { ...consumer, api: through?.home ?? consumer.api, events: { emit() {} } };
-  for (const controller of createStorageControllers({
-    ...deps,
-    cluster,
-    clusterId: 'cons',
-    providers,
-    systemNamespace: 'liqo',
-    podName: 'agent',
-  }))
-    void controller.run(stop.signal);
-  claims.follow(new Map([['shop', 'shop-cons']]), stop.signal);
-  providers.join('prov', claims, stop.signal);
+  const cluster = { ...world.consumer, ...(through && { api: through.home }), events: { emit() {} } };
+  await startStorageAgent(world, { cluster, ...(through && { there: through.there }) }, stop.signal);
   return () => stop.abort();
 }
 
@@ -93,7 +70,7 @@ for (const node of ['worker', 'vn1'])
           api.create(persistentVolumeClaims, {
             apiVersion: 'v1',
             kind: 'PersistentVolumeClaim',
-            metadata: { ...ref, annotations: { [selected]: node } },
+            metadata: { ...ref, annotations: { [selectedNode]: node } },
             spec: {
               accessModes: ['ReadWriteOnce'],
               storageClassName: 'liqo',
@@ -131,7 +108,7 @@ test.each(moments)(
     await api.create(persistentVolumeClaims, {
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',
-      metadata: { ...ref, annotations: { [selected]: 'vn1' } },
+      metadata: { ...ref, annotations: { [selectedNode]: 'vn1' } },
       spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'liqo', resources: { requests: { storage: '1Gi' } } },
     });
     const isBound = async () => (await api.get(persistentVolumeClaims, ref))?.status?.phase === 'Bound';
@@ -178,7 +155,7 @@ test.each(moments)(
     await api.create(persistentVolumeClaims, {
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',
-      metadata: { ...ref, annotations: { [selected]: 'vn1' } },
+      metadata: { ...ref, annotations: { [selectedNode]: 'vn1' } },
       spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'liqo', ...sized('1Gi') },
     });
     await eventually('bound', async () => (await now()).claim === '1Gi');

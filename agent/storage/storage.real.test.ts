@@ -5,7 +5,6 @@ import { createVirtualNodeController } from '#agent/offloading/consumer/virtual-
 import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { systemIds } from '#agent/runtime/ids.ts';
 import {
-  coreEvents,
   nodes,
   type PersistentVolume,
   type PersistentVolumeClaim,
@@ -27,6 +26,7 @@ import {
   type OffloadingClusters,
   tenantNamespace,
 } from '#test/harness/offloading-clusters.ts';
+import { selectedNode, storageClaims } from '#test/harness/storage-claims.ts';
 import { startStorageClusters } from '#test/harness/storage-clusters.ts';
 import { recordsDriver, type VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
 import { amountOf } from './model/claims.ts';
@@ -35,7 +35,6 @@ import { createStorageControllers } from './storage.ts';
 
 const deps = { clock: systemClock, log: silentLog };
 const end = new AbortController();
-const selected = 'volume.kubernetes.io/selected-node';
 let world: OffloadingClusters;
 let running: Promise<unknown>;
 let here: VolumeProvisioner;
@@ -76,31 +75,7 @@ afterAll(async () => {
   await world?.stop();
 });
 
-/** As the scheduler leaves it. */
-const makeClaim = (
-  name: string,
-  node: string,
-  more: Record<string, unknown> = {},
-  annotations: Record<string, string> = {},
-) =>
-  world.consumer.api.create(persistentVolumeClaims, {
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    metadata: { namespace: 'shop', name, annotations: { [selected]: node, ...annotations } },
-    spec: {
-      accessModes: ['ReadWriteOnce'],
-      storageClassName: 'liqo',
-      resources: { requests: { storage: '1Gi' } },
-      ...more,
-    },
-  } as PersistentVolumeClaim);
-const claim = (name: string) => world.consumer.api.get(persistentVolumeClaims, { namespace: 'shop', name });
-const remote = (name: string) => world.provider.api.get(persistentVolumeClaims, { namespace: 'shop-cons', name });
-const bound = (name: string) =>
-  eventually(`claim ${name} bound`, async () => {
-    const found = await claim(name);
-    return found?.status?.phase === 'Bound' ? found : undefined;
-  });
+const { makeClaim, claim, remote, bound, removeClaim, event } = storageClaims(() => world);
 const volumeOf = async (found: PersistentVolumeClaim): Promise<PersistentVolume> => {
   const volume = await world.consumer.api.get(persistentVolumes, { name: found.spec?.volumeName ?? '' });
   if (!volume) throw new Error(`no volume of ${found.metadata.name}`);
@@ -116,13 +91,6 @@ const stands = (name: string, realVolume: string | undefined) =>
     const [of, ofClass] = [annotations?.['isthmus.dev/real-volume'], annotations?.['isthmus.dev/real-storage-class']];
     return of === realVolume && ofClass === 'fast' && !found?.status?.conditions?.length;
   });
-const removeClaim = (name: string) => world.consumer.api.delete(persistentVolumeClaims, { namespace: 'shop', name });
-const event = (name: string, reason: string) =>
-  eventually(`event ${reason} of ${name}`, async () =>
-    (await world.consumer.api.list(coreEvents, { namespace: 'shop' })).find(
-      (one) => one.involvedObject.name === name && one.reason === reason,
-    ),
-  );
 
 test('B108 a claim for a node of this cluster gets a real claim in liqo-storage and its volume, which no virtual node may mount; with it all goes', async () => {
   await makeClaim('here', 'worker', { volumeMode: 'Block' });
@@ -367,7 +335,7 @@ test('what the provider does not offer is refused by name, and a node without st
     { spec: { storageClasses: [] } },
   );
   await makeClaim('none', 'vn1');
-  await eventually('no node', async () => (await claim('none'))?.metadata.annotations?.[selected] === undefined);
+  await eventually('no node', async () => (await claim('none'))?.metadata.annotations?.[selectedNode] === undefined);
   expect((await event('none', 'ProvisioningFailed')).message).toMatch(/offers no storage/);
   const offered = { spec: { storageClasses: [{ storageClassName: 'fast', default: true }] } };
   await world.consumer.api.mergePatch(virtualNodes, { namespace: tenantNamespace, name: 'vn1' }, offered);

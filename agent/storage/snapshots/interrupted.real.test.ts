@@ -1,11 +1,8 @@
 /** The consumer's agent dies at every single write of a snapshot's life, in turn: after its restart the end is the same as without. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import { persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
 import { volumeSnapshotClasses, volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
-import { silentLog } from '#shared/ports/log.ts';
-import { systemClock } from '#shared/ports/system-clock.ts';
 import { casesOf } from '#test/harness/cases.ts';
 import { crashingPair } from '#test/harness/crashing-client.ts';
 import { eventually } from '#test/harness/eventually.ts';
@@ -15,16 +12,12 @@ import {
   type PlayedSnapshots,
   playSnapshotController,
 } from '#test/harness/snapshot-controller.ts';
+import { startStorageAgent, storageClaims } from '#test/harness/storage-claims.ts';
 import { addVirtualNode, startStorageClusters } from '#test/harness/storage-clusters.ts';
 import type { VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
-import { ReachableProviders } from '../providers/reachable-providers.ts';
-import { RemoteClaims } from '../providers/remote-claims.ts';
-import { createStorageControllers } from '../storage.ts';
 
-const deps = { clock: systemClock, log: silentLog };
 const end = new AbortController();
 const moments = casesOf([0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3]);
-const selected = 'volume.kubernetes.io/selected-node';
 let world: OffloadingClusters;
 let disks: { readonly worker: VolumeProvisioner; readonly vn1: VolumeProvisioner };
 let taken: { readonly worker: PlayedSnapshots; readonly vn1: PlayedSnapshots };
@@ -64,17 +57,8 @@ afterAll(async () => {
 
 async function start(through?: { readonly home: KubeApi; readonly there: KubeApi }): Promise<() => void> {
   const stop = new AbortController();
-  const { consumer, servers } = world;
-  const peer = await createConnectCluster(deps)(servers.provider.kubeconfig, stop.signal);
-  const place = () => ({ kind: 'accepted', remoteNamespace: 'shop-cons' }) as const;
-  const facts = { ...deps, consumer: 'cons', provider: 'prov', place };
-  const claims = new RemoteClaims({ ...facts, api: through?.there ?? peer.api, caches: peer.caches }, stop.signal);
-  const providers = new ReachableProviders();
-  const cluster = { ...consumer, api: through?.home ?? consumer.api, events: { emit() {} } };
-  const own = { ...deps, cluster, clusterId: 'cons', providers, systemNamespace: 'liqo', podName: 'agent' };
-  for (const controller of createStorageControllers(own)) void controller.run(stop.signal);
-  claims.follow(new Map([['shop', 'shop-cons']]), stop.signal);
-  providers.join('prov', claims, stop.signal);
+  const cluster = { ...world.consumer, ...(through && { api: through.home }), events: { emit() {} } };
+  await startStorageAgent(world, { cluster, ...(through && { there: through.there }) }, stop.signal);
   return () => stop.abort();
 }
 
@@ -94,19 +78,7 @@ async function interrupted(
   stop();
 }
 
-const makeClaim = (name: string, node: string, more: object = {}) =>
-  world.consumer.api.create(persistentVolumeClaims, {
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    metadata: { namespace: 'shop', name, annotations: { [selected]: node } },
-    spec: {
-      accessModes: ['ReadWriteOnce'],
-      storageClassName: 'liqo',
-      resources: { requests: { storage: '1Gi' } },
-      ...more,
-    },
-  });
-const claim = (name: string) => world.consumer.api.get(persistentVolumeClaims, { namespace: 'shop', name });
+const { makeClaim, claim } = storageClaims(() => world);
 const isBound = async (name: string): Promise<boolean> => (await claim(name))?.status?.phase === 'Bound';
 const snapshot = (name: string) => world.consumer.api.get(volumeSnapshots, { namespace: 'shop', name });
 const lent = async (): Promise<number> =>

@@ -1,14 +1,7 @@
 /** Snapshots of claims of a virtual class on two API servers: taken where the volume is, restored there, deleted by policy. By the agent's own account. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import { openCluster } from '#kube/open-cluster.ts';
-import {
-  coreEvents,
-  namespaces,
-  type PersistentVolumeClaim,
-  persistentVolumeClaims,
-  storageClasses,
-} from '#shared/domain/core-kinds.ts';
+import { namespaces, persistentVolumeClaims, storageClasses } from '#shared/domain/core-kinds.ts';
 import {
   type VolumeSnapshot,
   type VolumeSnapshotContent,
@@ -27,15 +20,12 @@ import {
   type PlayedSnapshots,
   playSnapshotController,
 } from '#test/harness/snapshot-controller.ts';
+import { selectedNode, startStorageAgent, storageClaims } from '#test/harness/storage-claims.ts';
 import { addVirtualNode, startStorageClusters } from '#test/harness/storage-clusters.ts';
 import type { VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
-import { ReachableProviders } from '../providers/reachable-providers.ts';
-import { RemoteClaims } from '../providers/remote-claims.ts';
-import { createStorageControllers } from '../storage.ts';
 
 const deps = { clock: systemClock, log: silentLog };
 const end = new AbortController();
-const selected = 'volume.kubernetes.io/selected-node';
 let world: OffloadingClusters;
 let running: Promise<unknown>;
 let disks: { readonly worker: VolumeProvisioner; readonly vn1: VolumeProvisioner };
@@ -52,15 +42,8 @@ beforeAll(async () => {
   await giveAgentRights(consumer.api);
   await addVirtualNode(world);
   await createVirtualNode(world, 'vn1', { storageClasses: [{ storageClassName: 'fast', default: true }] });
-  const peer = await createConnectCluster(deps)(servers.provider.kubeconfig, end.signal);
-  const place = () => ({ kind: 'accepted', remoteNamespace: 'shop-cons' }) as const;
-  const claims = new RemoteClaims({ ...deps, ...peer, consumer: 'cons', provider: 'prov', place }, end.signal);
-  const providers = new ReachableProviders();
   const cluster = openCluster(await connectAsAgent(servers.consumer), deps, end.signal);
-  const own = { cluster, clusterId: 'cons', providers, systemNamespace: 'liqo', podName: 'agent' };
-  running = Promise.all(createStorageControllers({ ...deps, ...own }).map((one) => one.run(end.signal)));
-  claims.follow(new Map([['shop', 'shop-cons']]), end.signal);
-  providers.join('prov', claims, end.signal);
+  running = (await startStorageAgent(world, { cluster }, end.signal)).ended;
 }, 900_000);
 afterAll(async () => {
   await Promise.all([taken?.worker.stop(), taken?.vn1.stop(), disks?.worker.stop(), disks?.vn1.stop()]);
@@ -69,33 +52,7 @@ afterAll(async () => {
   await world?.stop();
 });
 
-/** As the scheduler leaves it. */
-const makeClaim = (name: string, node: string, more: Record<string, unknown> = {}) =>
-  world.consumer.api.create(persistentVolumeClaims, {
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    metadata: { namespace: 'shop', name, annotations: { [selected]: node } },
-    spec: {
-      accessModes: ['ReadWriteOnce'],
-      storageClassName: 'liqo',
-      resources: { requests: { storage: '1Gi' } },
-      ...more,
-    },
-  } as PersistentVolumeClaim);
-const claim = (name: string) => world.consumer.api.get(persistentVolumeClaims, { namespace: 'shop', name });
-const remote = (name: string) => world.provider.api.get(persistentVolumeClaims, { namespace: 'shop-cons', name });
-const bound = (name: string) =>
-  eventually(`claim ${name} bound`, async () => {
-    const found = await claim(name);
-    return found?.status?.phase === 'Bound' ? found : undefined;
-  });
-const removeClaim = (name: string) => world.consumer.api.delete(persistentVolumeClaims, { namespace: 'shop', name });
-const event = (name: string, reason: string) =>
-  eventually(`event ${reason} of ${name}`, async () =>
-    (await world.consumer.api.list(coreEvents, { namespace: 'shop' })).find(
-      (one) => one.involvedObject.name === name && one.reason === reason,
-    ),
-  );
+const { makeClaim, claim, remote, bound, removeClaim, event } = storageClaims(() => world);
 const makeSnapshot = (name: string, of: string, more: object = {}) =>
   world.consumer.api.create(volumeSnapshots, {
     apiVersion: 'snapshot.storage.k8s.io/v1',
@@ -230,7 +187,7 @@ test('one that the scheduler sends elsewhere is not made there: an event names b
     await makeClaim(name, node, restored(of));
     const { type, message } = await event(name, 'DataSourceElsewhere');
     expect([type, message]).toEqual(['Warning', expect.stringMatching(text)]);
-    await eventually('no node selected', async () => !(await claim(name))?.metadata.annotations?.[selected]);
+    await eventually('no node selected', async () => !(await claim(name))?.metadata.annotations?.[selectedNode]);
     expect(await remote(name)).toBeUndefined();
     await removeClaim(name);
   }

@@ -1,8 +1,9 @@
 /** What a guest's claim may begin with, and that no lie of a guest gets it data that is not its own. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '#shared/domain/core-kinds.ts';
+import type { PersistentVolumeClaim, StorageClass } from '#shared/domain/core-kinds.ts';
 import type { VolumeSnapshot, VolumeSnapshotContent } from '#shared/domain/snapshot-kinds.ts';
+import { guestClaimOf as source, guestVolumeOf as volume } from '#test/harness/guest-sources.ts';
 import { type GuestSource, namedSource, validateSource } from './claim-source.ts';
 
 type Claim = PersistentVolumeClaim;
@@ -12,23 +13,6 @@ const claim = (spec: object = {}): Claim =>
     metadata: { namespace: 'shop-rome', name: 'copy' },
     spec: { storageClassName: 'fast', resources: { requests: { storage: '2Gi' } }, dataSource: asked, ...spec },
   }) as unknown as Claim;
-const source = (metadata: object = {}, more: object = {}): Claim =>
-  ({
-    metadata: { namespace: 'shop-rome', name: 'db', uid: 'u-db', labels: { 'isthmus.dev/guest': 'rome' }, ...metadata },
-    spec: { storageClassName: 'fast', volumeName: 'pv-db' },
-    status: { phase: 'Bound' },
-    ...more,
-  }) as unknown as Claim;
-const volume = (spec: object = {}, labels: object = {}): PersistentVolume =>
-  ({
-    metadata: { name: 'pv-db', labels },
-    spec: {
-      capacity: { storage: '2Gi' },
-      claimRef: { uid: 'u-db' },
-      csi: { driver: 'disk.example.com', volumeHandle: 'h' },
-      ...spec,
-    },
-  }) as unknown as PersistentVolume;
 const classes = [
   { metadata: { name: 'fast' }, provisioner: 'disk.example.com' },
   { metadata: { name: 'path' }, provisioner: 'rancher.io/local-path' },

@@ -1,8 +1,8 @@
 /** Of what a guest may take snapshots, and that no lie of a guest gets it one of data that is not its own. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { PersistentVolume, PersistentVolumeClaim } from '#shared/domain/core-kinds.ts';
 import type { VolumeSnapshot } from '#shared/domain/snapshot-kinds.ts';
+import { guestClaimOf as claim, guestVolumeOf as volume } from '#test/harness/guest-sources.ts';
 import type { GuestSource } from './claim-source.ts';
 import { guestSnapshotPatch, validateGuestSnapshot } from './guest-snapshot.ts';
 
@@ -12,23 +12,6 @@ const snapshot = (spec: object = {}, metadata: object = {}): VolumeSnapshot =>
     metadata: { namespace: 'shop-rome', name: 's', ...metadata },
     spec: { source: { persistentVolumeClaimName: 'db' }, ...spec },
   }) as unknown as VolumeSnapshot;
-const claim = (metadata: object = {}, more: object = {}): PersistentVolumeClaim =>
-  ({
-    metadata: { namespace: 'shop-rome', name: 'db', uid: 'u-db', labels: { 'isthmus.dev/guest': 'rome' }, ...metadata },
-    spec: { storageClassName: 'fast', volumeName: 'pv-db' },
-    status: { phase: 'Bound' },
-    ...more,
-  }) as unknown as PersistentVolumeClaim;
-const volume = (spec: object = {}, labels: object = {}): PersistentVolume =>
-  ({
-    metadata: { name: 'pv-db', labels },
-    spec: {
-      capacity: { storage: '2Gi' },
-      claimRef: { uid: 'u-db' },
-      csi: { driver: 'disk.example.com', volumeHandle: 'h' },
-      ...spec,
-    },
-  }) as unknown as PersistentVolume;
 const own: GuestSource = { claim: claim(), volume: volume() };
 const judge = (of: VolumeSnapshot, found: GuestSource = own, before?: VolumeSnapshot) =>
   validateGuestSnapshot(of, before, before ? undefined : found, 'rome', { annotations: [] });
