@@ -43,3 +43,11 @@ test('what failed is told before the count', () => {
   expect(lines.slice(0, 4)).toEqual(['', 'what failed:', '', 'b.test.ts > is right\nexpected 1, got 2']);
   expect(lines.at(-1)).toBe('1 passed, 1 failed');
 });
+
+test('a test runner that ended without a report and passed the second time counts with its second run, and is named with what it said', () => {
+  const died = outcome({}, { file: '/root', message: 'the test runner ended with signal SIGABRT' });
+  const lines = closingLines(resultOfTwo(died, outcome({ [a]: 2, [b]: 1 }), relative), 1);
+  expect(lines.at(-1)).toBe('3 passed, 0 failed');
+  expect(lines.at(-2)).toBe('1 flaky (failed beside others, passed alone): the test runner');
+  expect(lines.join('\n')).toContain('signal SIGABRT');
+});

@@ -26,8 +26,12 @@ export const sum = (a: Result, b: Result): Result => ({
 
 type Relative = (file: string) => string;
 
+/** In place of a file: vitest's own process ended, and no test failed. */
+const theRunner = 'the test runner';
+const nameOf = (file: string, relative: Relative): string => relative(file) || theRunner;
+
 const words = ({ file, title, message }: Failure, relative: Relative): string =>
-  [relative(file), ...(title === undefined ? [] : [title])].join(' > ').concat('\n', message);
+  [nameOf(file, relative), ...(title === undefined ? [] : [title])].join(' > ').concat('\n', message);
 
 export const resultOf = ({ passed, failures }: Outcome, relative: Relative): Result => ({
   passed: [...passed.values()].reduce((total, count) => total + count, 0),
@@ -41,7 +45,7 @@ export function resultOfTwo(first: Outcome, counted: Outcome, relative: Relative
   const broken = new Set(counted.failures.map(({ file }) => file));
   const files = [...new Set(first.failures.map(({ file }) => file))].filter((file) => !broken.has(file));
   const flaky = files.map((file) => ({
-    file: relative(file),
+    file: nameOf(file, relative),
     told: first.failures.filter((failure) => failure.file === file).map((failure) => words(failure, relative)),
   }));
   return { ...resultOf(counted, relative), flaky };
@@ -49,6 +53,7 @@ export function resultOfTwo(first: Outcome, counted: Outcome, relative: Relative
 
 /** Ends with `N passed, N failed` as a line of its own: CI looks for it. A flaky file has passed in the end, and counts as such. */
 export function closingLines({ passed, failed, told, flaky }: Result, seconds: number): readonly string[] {
+  const suspect = flaky.find(({ file }) => file !== theRunner);
   return [
     ...(told.length > 0 ? ['', 'what failed:', '', told.join('\n\n')] : []),
     ...flaky.flatMap((one) => ['', `failed beside others: ${one.told.join('\n')}`]),
@@ -57,7 +62,7 @@ export function closingLines({ passed, failed, told, flaky }: Result, seconds: n
     ...(flaky.length > 0
       ? [
           `${flaky.length} flaky (failed beside others, passed alone): ${flaky.map(({ file }) => file).join(', ')}`,
-          `find out why: npm run test:flaky -- ${flaky[0]?.file} --runs 10 --busy 2`,
+          ...(suspect === undefined ? [] : [`find out why: npm run test:flaky -- ${suspect.file} --runs 10 --busy 2`]),
         ]
       : []),
     `${passed} passed, ${failed} failed`,

@@ -107,7 +107,7 @@ type Of<K extends Suite['kind']> = Extract<Suite, { kind: K }>;
 type Taken = Pick<Ended, 'result' | 'again'>;
 
 async function check({ name, argv }: Of<'check'>, execute: Execute): Promise<Taken> {
-  const code = await execute([process.execPath, ...argv]);
+  const { code } = await execute([process.execPath, ...argv]);
   return { result: code === 0 ? { ...nothing, passed: 1 } : { ...nothing, failed: 1, told: [name] } };
 }
 
@@ -117,14 +117,16 @@ async function tests({ name, node, projects, paths, again }: Of<'tests'>, execut
   const outcome = await runVitest(place, execute, name, [...args, ...paths]);
   const result = resultOf(outcome, relative);
   const files = [...new Set(outcome.failures.map(({ file }) => relative(file)))];
-  // The runner itself failed: no file to run again.
-  if (!again || files.length === 0 || files.includes('')) return { result };
+  if (!again || files.length === 0) return { result };
+  // The runner itself ended: no file is named, and what its tests would have said is not known.
+  const isWhole = files.includes('');
   return {
     result,
     async again(alone) {
-      console.log(`\n== ${name}, once more and alone: ${files.join(', ')}`);
-      const second = await runVitest(place, alone, `${name} again`, [...args, '--no-file-parallelism', ...files]);
-      return resultOfTwo(outcome, secondRun(outcome, second), relative);
+      console.log(`\n== ${name}, once more and alone: ${isWhole ? 'all of it' : files.join(', ')}`);
+      const which = isWhole ? paths : ['--no-file-parallelism', ...files];
+      const second = await runVitest(place, alone, `${name} again`, [...args, ...which]);
+      return resultOfTwo(outcome, isWhole ? second : secondRun(outcome, second), relative);
     },
   };
 }

@@ -1,18 +1,39 @@
 /** Runs the programs of a step: in the foreground with visible output, or beside another step at low priority. */
-import { spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 
-/** Resolves with the exit code; 1 when it cannot be started. */
-export type Execute = (argv: readonly [string, ...string[]]) => Promise<number>;
+/** How a program ended. */
+export interface Exit {
+  /** 1 also when a signal ended it, or when it could not be started. */
+  readonly code: number;
+  /** `code 1`, `signal SIGKILL`. */
+  readonly how: string;
+  /** The last lines that it wrote to its standard error; of a program in the background, to its log. */
+  readonly lastWords: string;
+}
+
+export type Execute = (argv: readonly [string, ...string[]]) => Promise<Exit>;
 
 interface Where {
   readonly cwd: string;
 }
 
+/** Characters of the last words that are kept, and lines that are told. */
+const kept = { characters: 16_384, lines: 30 };
+
+const lastLines = (text: string): string => text.trimEnd().split('\n').slice(-kept.lines).join('\n');
+
 export const foreground =
   ({ cwd }: Where): Execute =>
-  ([command, ...args]) =>
-    ended(spawn(command, args, { cwd, stdio: ['ignore', 'inherit', 'inherit'], env: environment() }), command);
+  async ([command, ...args]) => {
+    const child = spawn(command, args, { cwd, stdio: ['ignore', 'inherit', 'pipe'], env: environment() });
+    let said = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      process.stderr.write(chunk);
+      said = `${said}${chunk}`.slice(-kept.characters);
+    });
+    return { ...(await ended(child, command)), lastWords: lastLines(said) };
+  };
 
 /**
  * Appends what the programs say to `logFile`. `niceness` counts against everything else on the machine: where Linux shares processor time by
@@ -32,7 +53,8 @@ export const background =
     };
     process.once('exit', end);
     try {
-      return await ended(child, command);
+      const exit = await ended(child, command);
+      return { ...exit, lastWords: lastLines(readFileSync(logFile, 'utf8').slice(-kept.characters)) };
     } finally {
       process.off('exit', end);
     }
@@ -40,12 +62,14 @@ export const background =
 
 const environment = (): NodeJS.ProcessEnv => ({ ...process.env, FORCE_COLOR: '0' });
 
-function ended(child: ReturnType<typeof spawn>, command: string): Promise<number> {
+function ended(child: ChildProcess, command: string): Promise<Omit<Exit, 'lastWords'>> {
   return new Promise((resolve) => {
     child.on('error', (error) => {
       console.error(`cannot start ${command}: ${error.message}`);
-      resolve(1);
+      resolve({ code: 1, how: error.message });
     });
-    child.on('close', (code) => resolve(code ?? 1));
+    child.on('close', (code, signal) =>
+      resolve({ code: code ?? 1, how: code === null ? `signal ${signal}` : `code ${code}` }),
+    );
   });
 }

@@ -24,9 +24,9 @@ export async function runVitest(
   const report = path.join(scratch, `${name.replaceAll(/\W+/g, '-')}.json`);
   rmSync(report, { force: true });
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const code = await execute([node, vitestProgram(root), 'run', ...args, ...reporters]);
+  const { code, how, lastWords } = await execute([node, vitestProgram(root), 'run', ...args, ...reporters]);
   const outcome = existsSync(report) ? readReport(report) : { passed: new Map<string, number>(), failures: [] };
   if (code === 0 || outcome.failures.length > 0) return outcome;
-  const message = `the test runner ended with code ${code}, and no test failed: see its output`;
+  const message = `the test runner ended with ${how}, and no test failed; what it said last:\n${lastWords}`;
   return { ...outcome, failures: [{ file: root, message }] };
 }

@@ -1,6 +1,6 @@
 /** A real API server for tests: etcd and kube-apiserver (and on request kube-controller-manager) on loopback, ready in seconds. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { appendFileSync, closeSync, openSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import net from 'node:net';
 import os from 'node:os';
@@ -86,16 +86,16 @@ class Processes {
     // KUBEBOX_DIE_WITH_PARENT: a test that is killed takes its API server along.
     // GOGC: a server takes a third less processor time for 100 MiB more, and many start at once.
     const env = { GOGC: '400', ...process.env, KUBEBOX_DIE_WITH_PARENT: '1' };
-    this.#children.set(
-      component,
-      spawn(this.#kubebox, [...args], { stdio: ['ignore', log, log], cwd: this.#dir, env }),
-    );
+    const child = spawn(this.#kubebox, [...args], { stdio: ['ignore', log, log], cwd: this.#dir, env });
     closeSync(log);
+    // Without a listener it would end this process, which for a pooled server is the whole run.
+    child.on('error', (error) => appendFileSync(this.logFile(component), `cannot be started: ${error.message}\n`));
+    this.#children.set(component, child);
   }
 
   isRunning(component: Component): boolean {
     const child = this.#children.get(component);
-    return child !== undefined && child.exitCode === null && child.signalCode === null;
+    return child?.pid !== undefined && child.exitCode === null && child.signalCode === null;
   }
 
   async end(component: Component, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {

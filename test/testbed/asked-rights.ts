@@ -1,9 +1,7 @@
 /** What accounts asked of an API server, by the server's own audit log, and the short record of it that outlives the server. */
 import { randomUUID } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
 import { name, systemNamespace } from '#shared/domain/liqo-keys.ts';
 
 /** In the folder of the control plane. */
@@ -97,7 +95,9 @@ export async function keepUsedRights(dir: string): Promise<void> {
   const files = (await readdir(dir).catch(() => [])).filter((file) => anyAuditLog.test(file));
   const records = new Set<string>();
   for (const file of files) {
-    for await (const line of createInterface({ input: createReadStream(path.join(dir, file)) })) {
+    // A stream behind node:readline would answer a file that is gone by an error event that nothing hears, and so end this process.
+    const log = await open(path.join(dir, file));
+    for await (const line of log.readLines()) {
       for (const asked of askedIn(line)) if (asked.granted) records.add(recordOf(asked));
     }
   }

@@ -67,6 +67,28 @@ test('a server that cannot be cleaned is ended, the reason is logged, and the le
   expect(pool.counts.discarded).toBe(1);
 });
 
+test('a server that can neither be cleaned nor ended is told, its release does not reject, and the lease that waited starts another', async () => {
+  const lines: string[] = [];
+  let started = 0;
+  const fails = (what: string) => async () => {
+    throw new Error(what);
+  };
+  const pool = new Pool<Server>({
+    start: async () => ({ number: ++started }),
+    clean: fails('namespaces/demo stays'),
+    renew: async () => undefined,
+    end: fails('its folder is not empty'),
+    log: (line) => lines.push(line),
+  });
+  const first = await pool.lease();
+  const released = first.release();
+  const next = await pool.lease();
+  await released;
+  expect(next.server.number).toBe(2);
+  expect(lines.join()).toContain('its folder is not empty');
+  await pool.close();
+});
+
 test('a lease that is released twice is cleaned once', async () => {
   let cleanings = 0;
   const { pool } = poolOf(async () => void cleanings++);
