@@ -175,11 +175,24 @@ const content = (spec: object = {}, status: object = { readyToUse: true }): Volu
     },
     status,
   }) as unknown as VolumeSnapshotContent;
+/** As the webhook writes it: the volume that it was taken of had 2 GiB. */
+const countsAs2Gi = { annotations: { 'isthmus.dev/counts-as': '{"size":"2Gi"}' } };
 const taken: GuestSource = { snapshot: snapshot(), content: content() };
 
 test('what a snapshot of its own has is accepted', () => {
   expect(judge(claim({ dataSource: of() }), taken)).toEqual({ allowed: true });
   expect(judge(claim({ dataSource: of(), dataSourceRef: of() }), taken)).toEqual({ allowed: true });
+});
+
+test('what a snapshot needs by its driver is enough, also where the volume that it was taken of had more; what that had, where the driver says nothing', () => {
+  const asks = (storage: string) => claim({ dataSource: of(), resources: { requests: { storage } } });
+  const says = (restoreSize?: string) => ({
+    ...taken,
+    snapshot: snapshot(countsAs2Gi, { status: { readyToUse: true, restoreSize } }),
+  });
+  expect(judge(asks('1Gi'), says('1Gi'))).toEqual({ allowed: true });
+  expect(judge(asks('2Gi'), says())).toEqual({ allowed: true });
+  expect(judge(asks('2Gi'), says('0'))).toEqual({ allowed: true });
 });
 
 test.each<[Claim, GuestSource, RegExp]>([
@@ -208,6 +221,11 @@ test.each<[Claim, GuestSource, RegExp]>([
     taken,
     /storage is "1Gi": accepted is 2Gi or more, which VolumeSnapshot s/,
   ],
+  ...[undefined, '0', 'much'].map((restoreSize): [Claim, GuestSource, RegExp] => [
+    claim({ dataSource: of(), resources: { requests: { storage: '1Gi' } } }),
+    { ...taken, snapshot: snapshot(countsAs2Gi, { status: { readyToUse: true, restoreSize } }) },
+    /storage is "1Gi": accepted is 2Gi or more, which VolumeSnapshot s/,
+  ]),
   [claim({ dataSource: of(), storageClassName: 'path' }), taken, /its data is of CSI driver disk.example.com/],
   [claim({ dataSource: of(), dataSourceRef: asked }), taken, /dataSourceRef is "PersistentVolumeClaim db"/],
 ])('any other snapshot is refused by field and value: %#', (what, found, message) => {

@@ -6,7 +6,7 @@ import { contentOf } from '#agent/storage/model/snapshot-pair.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import type { VolumeSnapshot, VolumeSnapshotContent } from '#shared/domain/snapshot-kinds.ts';
-import { bytesOf, classOf } from '../storage/demand.ts';
+import { bytesOf, classOf, snapshotSize } from '../storage/demand.ts';
 import { refuseField } from './refuse-field.ts';
 
 /** As the API server has them now. */
@@ -120,5 +120,7 @@ function ofSnapshot({ snapshot, content }: GuestSource, consumer: string): Begin
   if (bound?.status?.readyToUse !== true || snapshot.status?.readyToUse !== true)
     return 'that VolumeSnapshot is not ready to use yet';
   const { sourceVolumeMode: volumeMode, driver } = bound.spec;
-  return { volumeMode, size: snapshot.status.restoreSize, driver };
+  // Drivers need not report how much a volume of it takes; 0 says that they do not.
+  const { restoreSize } = snapshot.status;
+  return { volumeMode, size: bytesOf(restoreSize) > 0n ? restoreSize : snapshotSize(snapshot), driver };
 }

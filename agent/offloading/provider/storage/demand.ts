@@ -57,9 +57,14 @@ function countsOf(text: string): Counts {
   }
 }
 
+const said = ({ metadata }: KubeObject): Counts => countsOf(metadata.annotations?.[guestSnapshot.counts] ?? '');
+
+/** Of a VolumeSnapshot of a guest: a quantity, the size of the volume that it was taken of. */
+export const snapshotSize = (snapshot: KubeObject): string | undefined => said(snapshot).size;
+
 /** Of a VolumeSnapshot of a guest, or of a content that keeps its data: bytes, and no claim. */
-export function snapshotDemand({ metadata }: KubeObject): Amounts {
-  const { size, storageClassName } = countsOf(metadata.annotations?.[guestSnapshot.counts] ?? '');
+export function snapshotDemand(object: KubeObject): Amounts {
+  const { size, storageClassName } = said(object);
   const bytes = bytesOf(size);
   const names = storageResources(storageClassName ?? '').bytes.slice(0, storageClassName ? 2 : 1);
   return Object.fromEntries(names.map((name) => [name, bytes] as const));
