@@ -7,7 +7,6 @@ import { jitteredBackoff } from '#control/adapters/dynamodb/backoff.ts';
 import { createDynamoDbStore } from '#control/adapters/dynamodb/dynamodb-store.ts';
 import { createMemoryStore } from '#control/adapters/memory/memory-store.ts';
 import type { Store } from '#control/ports/store.ts';
-import { key } from '#control/store/keys.ts';
 import { adminOf, createBrokerClusters } from '#control/testing/broker-clusters.ts';
 import { dueItems } from '#control/testing/due-items.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
@@ -16,6 +15,7 @@ import { startDynamoDbLocal } from '#test/aws/dynamodb-local.ts';
 import { Meter, read, since, tableRoundTripMs } from '../cost/meter.ts';
 import { meteredStore } from '../cost/metered-store.ts';
 import { type BenchOptions, type BenchResult, thisMachine } from '../result.ts';
+import { idleIn, idleInTable, type MakeIdle } from './idle-tenants.ts';
 
 interface Size {
   readonly tenants: number;
@@ -39,24 +39,12 @@ const pairs = names.flatMap((consumer, i) =>
 const silenceMs = 60 * 60_000;
 /** `tenantsAtOnce` in each of the shards of `control/store/due.ts`. */
 const atOnce = 16;
-/** Of writes that make the tenants without work. */
-const writesAtOnce = 8;
-const itemsOfWrite = 50;
 
-async function measure(inner: Store, clock: ManualClock, size: Size, log: BenchOptions['log']) {
+async function measure(inner: Store, makeIdle: MakeIdle, clock: ManualClock, size: Size, log: BenchOptions['log']) {
   const meter = new Meter();
   const { control, join } = createBrokerClusters({ clock, deps: { store: meteredStore(inner, meter) } });
   log(`${size.tenants} tenants`);
-  let made = 0;
-  const makeIdle = async (): Promise<void> => {
-    while (made < size.tenants) {
-      const first = made;
-      made = Math.min(size.tenants, first + itemsOfWrite);
-      const some = Array.from({ length: made - first }, (_, n) => key.tenantName(`idle-${first + n}`));
-      await inner.transact(some.map((at) => ({ op: 'put', ...at, value: {} })));
-    }
-  };
-  await Promise.all(Array.from({ length: writesAtOnce }, makeIdle));
+  await makeIdle(size.tenants);
   log(`${size.withWork} of them with ${pairs.length} peerings each`);
   for (let i = 0; i < size.withWork; i += 1) {
     const tenant = `busy-${i}`;
@@ -80,19 +68,17 @@ async function measure(inner: Store, clock: ManualClock, size: Size, log: BenchO
 export async function run({ root, tenants = 1_000_000, log }: BenchOptions): Promise<BenchResult> {
   const clock = new ManualClock();
   const size = { tenants, withWork: Math.ceil(tenants / 1_000) };
-  const memory = await measure(createMemoryStore({ clock }), clock, size, log);
+  const inMemory = createMemoryStore({ clock });
+  const memory = await measure(inMemory, idleIn(inMemory), clock, size, log);
   log('the same on DynamoDB Local');
   const dynamodb = await startDynamoDbLocal();
   try {
     const now = new ManualClock(Date.now());
     const backoff = jitteredBackoff(systemClock, Math.random);
-    const store = createDynamoDbStore({
-      client: dynamodb.client(),
-      tableName: await dynamodb.newTable(),
-      clock: now,
-      backoff,
-    });
-    const local = await measure(store, now, size, log);
+    const client = dynamodb.client();
+    const tableName = await dynamodb.newTable();
+    const store = createDynamoDbStore({ client, tableName, clock: now, backoff });
+    const local = await measure(store, idleInTable(client, tableName), now, size, log);
     await store.close();
     const { idle, busy, left } = memory;
     return {
