@@ -127,8 +127,9 @@ export const agentRules = (grantable: readonly string[]): Rule[] => [
   rule('storage.k8s.io', ['storageclasses', 'csidrivers', 'csistoragecapacities'], follow),
   rule('', ['persistentvolumeclaims/status'], ['patch']),
   // Snapshots, where their kinds are installed: of volumes at providers it does the work of a driver's snapshotter; of guests it keeps the data, which their
-  // contents stand for; and one of this cluster is lent to the real claim that is to be made of it by a content of the same handle.
-  rule('snapshot.storage.k8s.io', ['volumesnapshots'], read),
+  // contents stand for, and lets them go; and one of this cluster is lent to the real claim that is to be made of it by a content of the same handle. Not by
+  // a role in the namespace of the guest: when that namespace is deleted, its RoleBindings go at once, and its snapshots once their data is kept.
+  rule('snapshot.storage.k8s.io', ['volumesnapshots'], [...read, 'patch']),
   rule('snapshot.storage.k8s.io', ['volumesnapshotcontents'], [...keep, ...read]),
   rule('snapshot.storage.k8s.io', ['volumesnapshotcontents/status'], ['patch']),
   rule('snapshot.storage.k8s.io', ['volumesnapshotclasses'], ['get']),
@@ -175,7 +176,6 @@ export const namespaceRules: Readonly<Record<AgentRole, Rule[]>> = {
   ],
   [agentRole.guest]: [
     rule('', ['persistentvolumeclaims'], ['patch']),
-    rule('snapshot.storage.k8s.io', ['volumesnapshots'], ['patch']),
     rule('', ['pods'], ['create']),
     rule('', ['pods/resize', 'pods/ephemeralcontainers'], ['patch']),
   ],

@@ -76,6 +76,13 @@ test('without an order the data stays, marked with its consumer', () => {
   expect(decide(going(order), guarded('Retain'))).toMatchObject({ do: 'release', keeps: true });
 });
 
+test('a content that says already for whom its data stays is written no more: only the finalizer is left to take off', () => {
+  const released = guarded('Delete', { labels: { 'isthmus.dev/kept-for': 'rome' } });
+  expect(decide(going(), released)).toEqual({ do: 'release', keeps: true });
+  expect(decide(going({}, [ours, held]), released)).toEqual({ do: 'nothing' });
+  expect(decide(going(order), released)).toMatchObject({ do: 'arm' });
+});
+
 test('by order the content is armed, deleted and waited for', () => {
   expect(decide(going(order), guarded())).toMatchObject({
     do: 'arm',

@@ -47,14 +47,17 @@ const conditional = (
 const policyOf = ({ metadata, spec }: VolumeSnapshotContent): string =>
   metadata.annotations?.[keptAnnotation.policy] ?? spec.deletionPolicy;
 
+/** It has been told that its VolumeSnapshot goes, and that finalizer may be there still. */
+const isReleased = ({ metadata }: VolumeSnapshotContent, consumer: string): boolean =>
+  metadata.labels?.[guestVolume.keptFor] === consumer;
+
 /** Undefined: it keeps its data already, is going, or is not of this snapshot. */
 export function guardPatch({ snapshot, consumer, content }: Omit<SnapshotFacts, 'nowMs'>): ContentPatch | undefined {
   if (content === undefined || content.spec.volumeSnapshotRef.uid !== snapshot.metadata.uid) return undefined;
   const { labels, annotations, deletionTimestamp } = content.metadata;
+  const isMarked = labels?.[guestVolume.label] === consumer || isReleased(content, consumer);
   const isGuarded =
-    labels?.[guestVolume.label] === consumer &&
-    annotations?.[keptAnnotation.policy] !== undefined &&
-    content.spec.deletionPolicy === 'Retain';
+    isMarked && annotations?.[keptAnnotation.policy] !== undefined && content.spec.deletionPolicy === 'Retain';
   if (isGuarded || deletionTimestamp !== undefined) return undefined;
   const home = homeSnapshotOf(snapshot.metadata.annotations);
   const counts = snapshot.metadata.annotations?.[guestSnapshot.counts];
@@ -90,6 +93,7 @@ export function decideSnapshot(facts: SnapshotFacts): SnapshotDecision {
   if (content === undefined) return { do: 'release' };
   if (content.metadata.deletionTimestamp !== undefined)
     return { do: 'wait', on: `VolumeSnapshotContent ${content.metadata.name} to go` };
+  if (!isOrdered && isReleased(content, consumer)) return { do: 'release', keeps: true };
   if (!isOrdered)
     return {
       do: 'release',
