@@ -64,7 +64,7 @@ async function ask(accessType: 'mount' | 'block'): Promise<{ report: GinkgoRepor
 const neverRun = [
   'Controller Service [Controller Server] ListVolumes pagination should detect volumes added between pages and accept tokens when the last volume from a page is deleted',
 ];
-const offeredSpecs = 44;
+const offeredSpecs = 61;
 
 describe.each(['mount', 'block'] as const)('the test bed driver with volumes of access type %s', (accessType) => {
   test('passes csi-sanity, of which only that is skipped which it does not offer, and leaves nothing behind', async () => {

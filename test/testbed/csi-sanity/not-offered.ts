@@ -6,24 +6,8 @@ interface NotOffered {
 }
 
 export const notOffered: Readonly<Record<string, NotOffered>> = {
-  CREATE_DELETE_SNAPSHOT: {
-    because: 'a volume is one file, and no claim of the test bed asks for a snapshot',
-    specs: [
-      'Controller Service [Controller Server] CreateVolume should create volume from an existing source snapshot',
-      'Controller Service [Controller Server] CreateVolume should fail when the volume source snapshot is not found',
-      'CreateSnapshot [Controller Server] should fail when no name is provided',
-      'CreateSnapshot [Controller Server] should fail when no source volume id is provided',
-      'CreateSnapshot [Controller Server] should fail when requesting to create a snapshot with already existing name and different source volume ID',
-      'CreateSnapshot [Controller Server] should succeed when creating a snapshot with accessibility requirements',
-      'CreateSnapshot [Controller Server] should succeed when creating snapshot with maximum-length name',
-      'CreateSnapshot [Controller Server] should succeed when requesting to create a snapshot with already existing name and same source volume ID',
-      'DeleteSnapshot [Controller Server] should fail when no snapshot id is provided',
-      'DeleteSnapshot [Controller Server] should return appropriate values (no optional values added)',
-      'DeleteSnapshot [Controller Server] should succeed when an invalid snapshot id is used',
-    ],
-  },
   GET_SNAPSHOT: {
-    because: 'there are no snapshots',
+    because: 'csi-snapshotter asks by LIST_SNAPSHOTS',
     specs: [
       'GetSnapshot [Controller Server] should return an error',
       'GetSnapshot [Controller Server] should return an error when the specified snapshot id does not exist',
@@ -53,7 +37,7 @@ export const notOffered: Readonly<Record<string, NotOffered>> = {
     ],
   },
   GROUP_CONTROLLER_SERVICE: {
-    because: 'there are no snapshots, of groups neither',
+    because: 'no test takes snapshots of several volumes at one moment',
     specs: [
       'GroupController Service [GroupController Server] GroupControllerGetCapabilities should return appropriate capabilities',
       'GroupController Service [GroupController VolumeGroupSnapshots] CreateVolumeGroupSnapshot should fail when no name is provided',
@@ -61,18 +45,6 @@ export const notOffered: Readonly<Record<string, NotOffered>> = {
       'GroupController Service [GroupController VolumeGroupSnapshots] DeleteVolumeGroupSnapshot should succeed when an invalid volume id is used',
       'GroupController Service [GroupController VolumeGroupSnapshots] GetVolumeGroupSnapshot should fail when an invalid volume id is used',
       'GroupController Service [GroupController VolumeGroupSnapshots] GetVolumeGroupSnapshot should fail when no volume id is provided',
-    ],
-  },
-  LIST_SNAPSHOTS: {
-    because: 'there are no snapshots',
-    specs: [
-      'ListSnapshots [Controller Server] check the presence of new snapshots in the snapshot list',
-      'ListSnapshots [Controller Server] should return appropriate values (no optional values added)',
-      'ListSnapshots [Controller Server] should return empty when the specified snapshot id does not exist',
-      'ListSnapshots [Controller Server] should return empty when the specified source volume id does not exist',
-      'ListSnapshots [Controller Server] should return next token when a limited number of entries are requested',
-      'ListSnapshots [Controller Server] should return snapshots that match the specified snapshot id',
-      'ListSnapshots [Controller Server] should return snapshots that match the specified source volume id',
     ],
   },
   LIST_VOLUMES: {
@@ -113,6 +85,12 @@ export const notOffered: Readonly<Record<string, NotOffered>> = {
       'Controller Service [Controller Server] ControllerUnpublishVolume should fail when no volume id is provided',
       'Controller Service [Controller Server] volume lifecycle should be idempotent',
       'Controller Service [Controller Server] volume lifecycle should work',
+    ],
+  },
+  SNAPSHOT_ACCESSIBILITY_CONSTRAINTS: {
+    because: 'a snapshot is on the node of its volume, and csi-snapshotter knows that node by the label of its content',
+    specs: [
+      'CreateSnapshot [Controller Server] should succeed when creating a snapshot with accessibility requirements',
     ],
   },
 };

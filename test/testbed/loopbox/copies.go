@@ -11,27 +11,45 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// sourceOf is the volume that a new one is to be a copy of, empty for none. A copy is at least as large.
-func (d *driver) sourceOf(request *csi.CreateVolumeRequest, bytes int64) (string, error) {
+// source is what a new volume begins as: one of the two, or neither.
+type source struct{ volume, snapshot string }
+
+// sourceOf refuses a source that is not there, or that has more than the volume is to have.
+func (d *driver) sourceOf(request *csi.CreateVolumeRequest, bytes int64) (source, error) {
 	content := request.GetVolumeContentSource()
 	if content == nil {
-		return "", nil
+		return source{}, nil
 	}
-	if content.GetVolume() == nil {
-		return "", status.Error(codes.InvalidArgument, "volume_content_source: accepted is a volume; there are no snapshots here")
+	enough := func(what, id string, size int64) error {
+		if bytes < size {
+			return status.Errorf(codes.OutOfRange, "%d bytes asked, and %s %s, which is to be copied, has %d", bytes, what, id, size)
+		}
+		return nil
 	}
-	id := content.GetVolume().GetVolumeId()
-	size, err := d.existing(id)
-	if err != nil {
-		return "", err
+	switch asked := content.GetType().(type) {
+	case *csi.VolumeContentSource_Volume:
+		id := asked.Volume.GetVolumeId()
+		size, err := d.existing(id)
+		if err != nil {
+			return source{}, err
+		}
+		return source{volume: id}, enough("volume", id, size)
+	case *csi.VolumeContentSource_Snapshot:
+		id := asked.Snapshot.GetSnapshotId()
+		found, err := d.store.snapshot(id)
+		if err != nil {
+			return source{}, status.Error(codes.Internal, err.Error())
+		}
+		if found == nil {
+			return source{}, status.Errorf(codes.NotFound, "there is no snapshot %s on node %s", id, d.node)
+		}
+		return source{snapshot: id}, enough("snapshot", id, found.Bytes)
+	default:
+		return source{}, status.Error(codes.InvalidArgument, "volume_content_source: accepted is a volume or a snapshot")
 	}
-	if bytes < size {
-		return "", status.Errorf(codes.OutOfRange, "%d bytes asked, and volume %s, which is to be copied, has %d", bytes, id, size)
-	}
-	return id, nil
 }
 
-// copy makes the volume of what the other one has now. Of a file system that is mounted the copy is as after a clean sync, of a device as it is.
+// copy makes the file `to` of what the other one has now. Of a file system that is mounted the copy is as after a clean sync, of a device as it is.
 func (s *store) copy(ctx context.Context, from, to string) (failed error) {
 	device, err := s.device(ctx, from)
 	if err != nil {
@@ -48,7 +66,11 @@ func (s *store) copy(ctx context.Context, from, to string) (failed error) {
 			}
 		}()
 	}
-	_, err = command(ctx, "cp", "--sparse=always", "--reflink=auto", s.file(from), to)
+	return copyFile(ctx, s.file(from), to)
+}
+
+func copyFile(ctx context.Context, from, to string) error {
+	_, err := command(ctx, "cp", "--sparse=always", "--reflink=auto", from, to)
 	return err
 }
 

@@ -1,4 +1,4 @@
-// Loopbox is storage for one node of the test bed: a CSI driver whose volumes are files behind loop devices, and what makes PersistentVolumes of
+// Loopbox is storage for one node of the test bed: a CSI driver whose volumes and snapshots are files, the volumes behind loop devices, and what makes PersistentVolumes of
 // them for claims of its classes. It ends by itself when it cannot go on; the bed starts it again.
 package main
 
@@ -13,6 +13,7 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
@@ -84,7 +85,11 @@ func run(s settings) error {
 		if err != nil {
 			return err
 		}
-		go func() { failed <- provide(ctx, client, d, s.immediate) }()
+		kinds, err := dynamic.NewForConfig(config)
+		if err != nil {
+			return err
+		}
+		go func() { failed <- provide(ctx, client, kinds, d, s.immediate) }()
 	}
 	select {
 	case <-ctx.Done():

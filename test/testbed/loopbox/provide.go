@@ -10,7 +10,10 @@ import (
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -19,9 +22,9 @@ import (
 )
 
 // provide makes, deletes and grows the PersistentVolumes of this node. Each node has its own such loop, so a volume needs no transport.
-func provide(ctx context.Context, client kubernetes.Interface, d *driver, immediate bool) error {
+func provide(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interface, d *driver, immediate bool) error {
 	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[string](200*time.Millisecond, 10*time.Second)
-	made := controller.NewProvisionController(ctx, client, driverName, &provisioner{client: client, driver: d, immediate: immediate},
+	made := controller.NewProvisionController(ctx, client, driverName, &provisioner{client: client, kinds: kinds, driver: d, immediate: immediate},
 		controller.LeaderElection(false), controller.AddFinalizer(true), controller.MetricsPort(0), controller.RateLimiter(backoff))
 	go growClaims(ctx, client, d)
 	made.Run(ctx)
@@ -29,7 +32,9 @@ func provide(ctx context.Context, client kubernetes.Interface, d *driver, immedi
 }
 
 type provisioner struct {
-	client    kubernetes.Interface
+	client kubernetes.Interface
+	// For VolumeSnapshots, which the cluster may not have.
+	kinds     dynamic.Interface
 	driver    *driver
 	immediate bool
 }
@@ -94,17 +99,29 @@ func (p *provisioner) Provision(ctx context.Context, options controller.Provisio
 	}, controller.ProvisioningFinished, nil
 }
 
-// contentOf is what the claim's volume is to begin with, nil for nothing: the volume of another claim of its namespace, on this node.
-func (p *provisioner) contentOf(ctx context.Context, claim *core.PersistentVolumeClaim) (*csi.VolumeContentSource, controller.ProvisioningState, error) {
-	none := func(state controller.ProvisioningState, format string, about ...any) (*csi.VolumeContentSource, controller.ProvisioningState, error) {
-		return nil, state, fmt.Errorf(format, about...)
+func none(state controller.ProvisioningState, format string, about ...any) (*csi.VolumeContentSource, controller.ProvisioningState, error) {
+	return nil, state, fmt.Errorf(format, about...)
+}
+
+// elsewhere is the state of a claim whose source is not on this node.
+func elsewhere(claim *core.PersistentVolumeClaim) controller.ProvisioningState {
+	if _, selected := claim.Annotations[selectedNode]; selected {
+		return controller.ProvisioningReschedule
 	}
+	return controller.ProvisioningFinished
+}
+
+// contentOf is what the claim's volume is to begin with, nil for nothing: the volume of another claim of its namespace, or a snapshot, on this node.
+func (p *provisioner) contentOf(ctx context.Context, claim *core.PersistentVolumeClaim) (*csi.VolumeContentSource, controller.ProvisioningState, error) {
 	asked := claim.Spec.DataSource
 	if asked == nil && claim.Spec.DataSourceRef == nil {
 		return nil, controller.ProvisioningFinished, nil
 	}
+	if asked != nil && asked.Kind == "VolumeSnapshot" {
+		return p.contentOfSnapshot(ctx, claim, asked.Name)
+	}
 	if asked == nil || asked.Kind != "PersistentVolumeClaim" {
-		return none(controller.ProvisioningFinished, "data source: accepted is a claim; there are no snapshots here")
+		return none(controller.ProvisioningFinished, "data source: accepted is a claim or a VolumeSnapshot")
 	}
 	source, err := p.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Get(ctx, asked.Name, meta.GetOptions{})
 	if err != nil {
@@ -124,14 +141,45 @@ func (p *provisioner) contentOf(ctx context.Context, claim *core.PersistentVolum
 		return none(controller.ProvisioningFinished, "data source: %w", err)
 	}
 	if !isOf(volume, p.driver.node) {
-		state := controller.ProvisioningFinished
-		if _, selected := claim.Annotations[selectedNode]; selected {
-			state = controller.ProvisioningReschedule
-		}
-		return none(state, "data source: the volume of claim %s is not on node %s", source.Name, p.driver.node)
+		return none(elsewhere(claim), "data source: the volume of claim %s is not on node %s", source.Name, p.driver.node)
 	}
 	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{
 		Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: volume.Spec.CSI.VolumeHandle},
+	}}, controller.ProvisioningFinished, nil
+}
+
+var snapshotKinds = schema.GroupVersion{Group: "snapshot.storage.k8s.io", Version: "v1"}
+
+// contentOfSnapshot asks what external-provisioner does: a VolumeSnapshot that is ready to use, bound both ways to a content of this driver.
+func (p *provisioner) contentOfSnapshot(ctx context.Context, claim *core.PersistentVolumeClaim, name string) (*csi.VolumeContentSource, controller.ProvisioningState, error) {
+	snapshot, err := p.kinds.Resource(snapshotKinds.WithResource("volumesnapshots")).Namespace(claim.Namespace).Get(ctx, name, meta.GetOptions{})
+	if err != nil {
+		return none(controller.ProvisioningFinished, "data source: %w", err)
+	}
+	ready, _, _ := unstructured.NestedBool(snapshot.Object, "status", "readyToUse")
+	bound, _, _ := unstructured.NestedString(snapshot.Object, "status", "boundVolumeSnapshotContentName")
+	if !ready || bound == "" {
+		return none(controller.ProvisioningFinished, "data source: VolumeSnapshot %s is not ready to use", name)
+	}
+	content, err := p.kinds.Resource(snapshotKinds.WithResource("volumesnapshotcontents")).Get(ctx, bound, meta.GetOptions{})
+	if err != nil {
+		return none(controller.ProvisioningFinished, "data source: %w", err)
+	}
+	driver, _, _ := unstructured.NestedString(content.Object, "spec", "driver")
+	of, _, _ := unstructured.NestedString(content.Object, "spec", "volumeSnapshotRef", "uid")
+	if driver != driverName || of != string(snapshot.GetUID()) {
+		return none(controller.ProvisioningFinished, "data source: content %s is of driver %s and of VolumeSnapshot %s", bound, driver, of)
+	}
+	handle, _, _ := unstructured.NestedString(content.Object, "status", "snapshotHandle")
+	found, err := p.driver.store.snapshot(handle)
+	if err != nil {
+		return none(controller.ProvisioningFinished, "data source: %w", err)
+	}
+	if found == nil {
+		return none(elsewhere(claim), "data source: snapshot %s is not on node %s", handle, p.driver.node)
+	}
+	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{
+		Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: handle},
 	}}, controller.ProvisioningFinished, nil
 }
 

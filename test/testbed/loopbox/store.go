@@ -37,42 +37,56 @@ func (s *store) size(id string) (int64, error) {
 	return info.Size(), nil
 }
 
+// free is what volumes and snapshots leave.
 func (s *store) free() (int64, error) {
-	files, err := filepath.Glob(filepath.Join(s.dir, "*.img"))
-	if err != nil {
-		return 0, err
-	}
 	left := s.capacity
-	for _, file := range files {
-		if info, err := os.Stat(file); err == nil {
-			left -= info.Size()
+	for _, pattern := range []string{"*.img", "*.snap"} {
+		files, err := filepath.Glob(filepath.Join(s.dir, pattern))
+		if err != nil {
+			return 0, err
+		}
+		for _, file := range files {
+			if info, err := os.Stat(file); err == nil {
+				left -= info.Size()
+			}
 		}
 	}
 	return left, nil
 }
 
-// create makes the volume unless it is there: a copy of the source, unless that is empty. The file has its name only once it is complete.
-func (s *store) create(ctx context.Context, id string, bytes int64, source string, format bool) error {
+func (s *store) room(bytes int64) error {
+	free, err := s.free()
+	if err == nil && bytes > free {
+		return fmt.Errorf("%w: %d bytes asked, %d free", errFull, bytes, free)
+	}
+	return err
+}
+
+// create makes the volume unless it is there: of the source, unless that is empty. The file has its name only once it is complete.
+func (s *store) create(ctx context.Context, id string, bytes int64, from source, format bool) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if free, err := s.free(); err != nil {
+	if err := s.room(bytes); err != nil {
 		return err
-	} else if bytes > free {
-		return fmt.Errorf("%w: %d bytes asked, %d free", errFull, bytes, free)
 	}
 	partial := s.file(id) + ".partial"
 	if err := os.WriteFile(partial, nil, 0o600); err != nil {
 		return err
 	}
-	if source != "" {
-		if err := s.copy(ctx, source, partial); err != nil {
+	if from.volume != "" {
+		if err := s.copy(ctx, from.volume, partial); err != nil {
+			return err
+		}
+	}
+	if from.snapshot != "" {
+		if err := copyFile(ctx, s.snapshotFile(from.snapshot), partial); err != nil {
 			return err
 		}
 	}
 	if err := os.Truncate(partial, bytes); err != nil {
 		return err
 	}
-	if format && source == "" {
+	if format && from == (source{}) {
 		if err := makeFileSystem(ctx, partial); err != nil {
 			return err
 		}
