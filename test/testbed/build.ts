@@ -155,6 +155,25 @@ export async function snapshotDefinitionsFolder(options: BuildOptions = {}): Pro
   return path.join(await sourcesOf(module, folder, minimumGo, options), 'config', 'crd');
 }
 
+/** Not part of a bed: what takes snapshots in a cluster, and what asks a CSI driver for them. */
+export async function buildSnapshotter(
+  name: 'snapshot-controller' | 'csi-snapshotter',
+  options: BuildOptions = {},
+): Promise<string> {
+  const tool = `github.com/kubernetes-csi/external-snapshotter/v8/cmd/${name}`;
+  return await buildGoProgram(
+    {
+      name,
+      source: { folder: path.join(testbedFolder, 'snapshotbox'), package: tool },
+      flags: stripped,
+      minimumGo: goDirective(await readGoMod('snapshotbox')),
+      about: "of Kubernetes' external-snapshotter",
+      expectedSeconds: 60,
+    },
+    options,
+  );
+}
+
 const liqoPackage = 'github.com/liqotech/liqo';
 
 /** The version of Liqo that is built, without its `v`. */

@@ -1,6 +1,10 @@
 /** Two real clusters with a CSI driver in each, peered, with a namespace over both: its claims, and the pods that write and read them. */
 import type { KubeObject } from '#shared/domain/kube-object.ts';
-import { openProductClusters, type ProductClustersOptions } from '#test/harness/product-clusters.ts';
+import {
+  openProductClusters,
+  type ProductClusters,
+  type ProductClustersOptions,
+} from '#test/harness/product-clusters.ts';
 import { clusterNames, consumer, createStage, provider, type Stage } from '../whole-clusters/stage.ts';
 import { container, pod } from '../whole-clusters/workloads.ts';
 
@@ -12,11 +16,18 @@ export const genuine = `${consumer}-1`;
 /** What the consumer may have of the provider's storage; the claims of all tests together are far smaller. */
 const grantedStorage = '4Gi';
 
-/** `restartDelaySeconds`: see ClusterRequest. */
+interface StorageStageOptions extends Omit<ProductClustersOptions, 'clusters'> {
+  /** See ClusterRequest. */
+  readonly restartDelaySeconds?: number;
+  /** What the clusters have before Isthmus is installed. */
+  readonly before?: (clusters: ProductClusters) => Promise<void>;
+}
+
 export async function openStorageStage({
   restartDelaySeconds,
+  before = async () => undefined,
   ...place
-}: Omit<ProductClustersOptions, 'clusters'> & { readonly restartDelaySeconds?: number }): Promise<Stage> {
+}: StorageStageOptions): Promise<Stage> {
   const clusters = await openProductClusters({
     ...place,
     clusters: clusterNames.map((name) => ({
@@ -25,6 +36,7 @@ export async function openStorageStage({
       ...(restartDelaySeconds === undefined ? {} : { restartDelaySeconds }),
     })),
   });
+  await before(clusters);
   await Promise.all(clusterNames.map((name) => clusters.join(name)));
   const stage = await createStage(clusters);
   await stage.apply(provider, {
