@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 
 /** How a program ended. */
-export interface Exit {
+interface Exit {
   /** 1 also when a signal ended it, or when it could not be started. */
   readonly code: number;
   /** `code 1`, `signal SIGKILL`. */
