@@ -27,6 +27,7 @@ const trusted: GuestPolicy = {
   runtimeClasses: ['*'],
   priorityClasses: ['*'],
   nodeAnnotations: ['*'],
+  externalNames: ['*'],
   limitsEnforcement: 'None',
 };
 

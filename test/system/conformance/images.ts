@@ -88,7 +88,7 @@ const webServer = (folder: string): { readonly config: ImageConfig; readonly mor
 export async function suiteImages(cache: string, log: (line: string) => void): Promise<readonly string[]> {
   const debian = await ensureDebianTree({
     architecture: 'amd64',
-    packages: ['bash', 'bind9-dnsutils', 'busybox', 'coreutils', 'curl', 'iproute2', 'netcat-openbsd'],
+    packages: ['bash', 'bind9-dnsutils', 'busybox', 'coreutils', 'curl', 'iproute2', 'libc-bin', 'netcat-openbsd'],
     cache,
     log,
   });
@@ -105,6 +105,7 @@ export async function suiteImages(cache: string, log: (line: string) => void): P
     [
       ['/usr/bin/curl', '/usr/bin/curl'],
       ['/usr/bin/dig', '/usr/bin/dig'],
+      ['/usr/bin/getent', '/usr/bin/getent'],
       ['/usr/bin/nc', '/bin/nc.openbsd'],
       ['/usr/bin/ss', '/bin/ss'],
     ].map(([to = '', from = '']) => [to, programOf(debian, from)]),
@@ -127,10 +128,13 @@ export async function suiteImages(cache: string, log: (line: string) => void): P
       { path: '/uploads', mode: 0o777, directory: true },
     ]),
     image('busybox:1.37.0-1', usual, plain),
-    // Of what that image has, the specs of storage use the shell, and flags of dd that busybox's lacks.
+    // Of what that image has, the specs of storage use the shell, and flags of dd that busybox's lacks; those of DNS ask by these two.
     image('jessie-dnsutils:1.7', usual, [
       ...plain.filter(({ path: at }) => at !== '/bin/dd'),
-      ...linked(debian, new Map([['/bin/dd', programOf(debian, '/bin/dd')]])),
+      ...linked(
+        debian,
+        new Map(['/bin/dd', '/usr/bin/dig', '/usr/bin/getent'].map((name) => [name, programOf(debian, name)])),
+      ),
     ]),
     image('nonroot:1.4', { ...usual, user: '1234' }, plain),
     image('nonewprivs:1.3', { env: path, command: ['nnp'] }, [
