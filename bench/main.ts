@@ -57,7 +57,7 @@ const benches: Readonly<Record<string, Bench>> = {
     run: async (options) => (await import('./slow-clients/slow-clients.ts')).run(options),
   },
   sweep: {
-    what: 'calls of the table of one sweep with 1,000,000 tenants (--tenants), with nothing and with 10,000 peerings due; memory store and DynamoDB Local',
+    what: 'calls of the table of one sweep with 1,000,000 tenants (--tenants), with nothing and with 10,000 peerings due; the same on DynamoDB Local, smaller',
     run: async (options) => (await import('./sweep/sweep.ts')).run(options),
   },
   console: {
