@@ -1,10 +1,9 @@
 /** A containerd of its own for tests of images: no pods, nothing mounted that outlives it. */
-import { spawn } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { eventually } from './eventually.ts';
-import { must } from './program.ts';
+import { must, startTied } from './program.ts';
 
 export interface TestContainerd {
   /** In the namespace of Kubernetes; resolves with what it printed. */
@@ -31,20 +30,14 @@ disabled_plugins = ${JSON.stringify(unneeded.map((name) => `io.containerd.${name
   address = "${dir}/ttrpc"
 `;
   writeFileSync(path.join(dir, 'config.toml'), settings);
-  const log = openSync(path.join(dir, 'log'), 'a');
-  // A test that is killed takes it along.
-  const args = ['--pdeathsig', 'KILL', 'containerd', '--config', path.join(dir, 'config.toml')];
-  const child = spawn('setpriv', args, { stdio: ['ignore', log, log] });
-  closeSync(log);
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const running = startTied('containerd', ['--config', path.join(dir, 'config.toml')], path.join(dir, 'log'));
   const ctr = async (...what: readonly string[]): Promise<string> =>
     (await must('ctr', ['--address', socket, '--namespace', 'k8s.io', ...what])).stdout;
   await eventually('containerd to answer', async () => (await ctr('version')) !== '');
   return {
     ctr,
     async stop() {
-      child.kill('SIGTERM');
-      await ended;
+      await running.stop();
       rmSync(dir, { recursive: true, force: true });
     },
   };

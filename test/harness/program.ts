@@ -1,6 +1,6 @@
 /** Runs a program to its end, or in the background, with what it printed. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
 
 export interface Ended {
@@ -71,4 +71,31 @@ export function background(
   });
   child.unref();
   return child;
+}
+
+export interface TiedProgram {
+  /** SIGTERM; resolves once it has ended, by that or before. */
+  stop(): Promise<void>;
+}
+
+/** Starts a program that ends with this process, also where this is killed; both outputs are appended to `log`. */
+export function startTied(
+  program: string,
+  args: readonly string[],
+  log: string,
+  env: Readonly<Record<string, string>> = {},
+): TiedProgram {
+  const file = openSync(log, 'a');
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', program, ...args], {
+    stdio: ['ignore', file, file],
+    env: { ...process.env, ...env },
+  });
+  closeSync(file);
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  return {
+    async stop() {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
 }

@@ -1,10 +1,10 @@
 /** A container registry for tests: the CNCF's distribution, a real process on loopback, asking for a password unless told. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { type BuildOptions, buildGoProgram } from '#scripts/setup/go-program.ts';
 import { eventually } from './eventually.ts';
+import { startTied } from './program.ts';
 
 export interface TestRegistry {
   /** HOST:PORT, plain HTTP. */
@@ -64,12 +64,7 @@ export async function startRegistry(): Promise<TestRegistry> {
     auth: { htpasswd: { realm: 'test', path: file('htpasswd', passwordFile) } },
   };
   const logFile = path.join(dir, 'log');
-  const log = openSync(logFile, 'a');
-  // A test that is killed takes its registry along.
-  const args = ['--pdeathsig', 'KILL', program, 'serve', file('config.yml', JSON.stringify(settings))];
-  const child: ChildProcess = spawn('setpriv', args, { stdio: ['ignore', log, log] });
-  closeSync(log);
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const running = startTied(program, ['serve', file('config.yml', JSON.stringify(settings))], logFile);
   const host = await eventually(
     'the registry to listen',
     () => /listening on (127\.0\.0\.1:\d+)/.exec(readFileSync(logFile, 'utf8'))?.[1],
@@ -81,8 +76,7 @@ export async function startRegistry(): Promise<TestRegistry> {
     configFile,
     log: () => readFileSync(logFile, 'utf8'),
     async stop() {
-      child.kill('SIGTERM');
-      await ended;
+      await running.stop();
       rmSync(dir, { recursive: true, force: true });
     },
   };

@@ -2,36 +2,24 @@
  * Kubernetes' own snapshot controller, and its csi-snapshotter for the driver of each node, beside a cluster of the test bed that has storage: as the
  * administrator of such a cluster runs them for drivers that are on one node each.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
 import { buildSnapshotter } from '#test/testbed/build.ts';
 import { runningComponents } from '#test/testbed/processes.ts';
 import { storageDriver } from '#test/testbed/storage-addons.ts';
 import type { BedCluster } from '#test/testbed/testbed.ts';
-
-export interface Snapshotters {
-  stop(): Promise<void>;
-}
+import { startTied, type TiedProgram } from './program.ts';
 
 /** `slot`: of the bed. The kinds of snapshots have to be served. Logs are beside those of the cluster; everything ends with this process. */
-export async function startSnapshotters(slot: number, cluster: BedCluster): Promise<Snapshotters> {
+export async function startSnapshotters(slot: number, cluster: BedCluster): Promise<TiedProgram> {
   const [controller, sidecar] = await Promise.all([
     buildSnapshotter('snapshot-controller'),
     buildSnapshotter('csi-snapshotter'),
   ]);
   const everywhere = [`--kubeconfig=${cluster.kubeconfigPath}`, '--leader-election=false'];
-  const start = (name: string, program: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess => {
-    const log = openSync(path.join(cluster.dir, 'logs', `${name}.log`), 'a');
-    const child = spawn('setpriv', ['--pdeathsig', 'KILL', program, ...everywhere, ...args], {
-      stdio: ['ignore', log, log],
-      env: { ...process.env, ...env },
-    });
-    closeSync(log);
-    return child;
-  };
+  const start = (name: string, program: string, args: readonly string[], env?: Readonly<Record<string, string>>) =>
+    startTied(program, [...everywhere, ...args], path.join(cluster.dir, 'logs', `${name}.log`), env);
   const components = runningComponents(slot);
-  const children = [
+  const all = [
     start('snapshot-controller', controller, ['--enable-distributed-snapshotting']),
     ...cluster.nodes.map(({ name }) => {
       // The socket is in the file system of the node.
@@ -44,10 +32,7 @@ export async function startSnapshotters(slot: number, cluster: BedCluster): Prom
   ];
   return {
     async stop() {
-      const running = children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
-      const ends = running.map((child) => new Promise((resolve) => child.once('exit', resolve)));
-      for (const child of running) child.kill('SIGTERM');
-      await Promise.all(ends);
+      await Promise.all(all.map((one) => one.stop()));
     },
   };
 }

@@ -2,6 +2,7 @@
  * VolumeSnapshots of volumes in two real clusters, taken by Kubernetes' own snapshot controller and csi-snapshotter, with the bytes that their restores
  * have. `agent/storage/snapshots` and `test/orderings/storage/snapshots.test.ts` have every order of events, with both of these played.
  */
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -14,6 +15,7 @@ import {
   handleOf,
   snapshotGroup,
   type VolumeSnapshot,
+  type VolumeSnapshotContent,
   volumeSnapshotContents,
   volumeSnapshots,
 } from '#shared/domain/snapshot-kinds.ts';
@@ -23,8 +25,9 @@ import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
 import { removeProductClusters } from '#test/harness/product-clusters.ts';
+import type { TiedProgram } from '#test/harness/program.ts';
 import { installSnapshotKinds } from '#test/harness/snapshot-controller.ts';
-import { type Snapshotters, startSnapshotters } from '#test/harness/snapshotters.ts';
+import { startSnapshotters } from '#test/harness/snapshotters.ts';
 import { volumesFolder } from '#test/testbed/loop-devices.ts';
 import { inNode } from '#test/testbed/node-config.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
@@ -45,7 +48,7 @@ import { claim, genuine, on, openStorageStage, reader, shop, shopThere, writer }
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-snapshots') };
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
-const snapshotters: Snapshotters[] = [];
+const snapshotters: TiedProgram[] = [];
 let stage: Stage;
 let slot: number;
 
@@ -59,8 +62,7 @@ const snapshotClass = (name: string, driver: string): KubeObject =>
   }) as KubeObject;
 
 async function takeSnapshots(cluster: BedCluster): Promise<void> {
-  const kubeconfig = await cluster.kubectl('config', 'view', '--raw', '--flatten');
-  const connection = await connectKubeconfig(kubeconfig);
+  const connection = await connectKubeconfig(await readFile(cluster.kubeconfigPath, 'utf8'));
   await installSnapshotKinds({ api: createKubeApi(connection, { clock: systemClock, log: silentLog }) });
   connection.close();
   snapshotters.push(await startSnapshotters(slot, cluster));
@@ -226,16 +228,12 @@ test('a snapshot whose namespace is no longer offloaded is kept at the provider,
   const ended = await stage.world.isthmus('unoffload', 'namespace', shop, ...kubeconfig);
   expect(ended.code, reported(ended)).toBe(0);
   expect(`${ended.stdout}${ended.stderr}`).toContain('VolumeSnapshot');
-  const listed = ['get', 'volumesnapshotcontents', '-l', guestVolume.keptFor, '-o', 'name'];
   const kept = await eventually(
     'the provider keeps its content',
     async () => {
-      const names = (await kubectl(provider, ...listed)).trim().split('\n').filter(Boolean);
-      const contents = await stage.api(provider).list(volumeSnapshotContents);
-      return contents.find(
-        ({ metadata: { name }, spec }) =>
-          names.some((one) => one.endsWith(`/${name}`)) && spec.volumeSnapshotRef.name === `snapshot-${metadata.uid}`,
-      );
+      const listed = await kubectl(provider, 'get', 'volumesnapshotcontents', '-l', guestVolume.keptFor, '-o', 'json');
+      const { items } = JSON.parse(listed) as { items: VolumeSnapshotContent[] };
+      return items.find(({ spec }) => spec.volumeSnapshotRef.name === `snapshot-${metadata.uid}`);
     },
     patience,
   );

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -83,7 +82,7 @@ func sizeOf(asked *csi.CapacityRange) (int64, error) {
 
 func (d *driver) CreateVolume(ctx context.Context, request *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
 	id := request.GetName()
-	if id == "" || strings.ContainsAny(id, "/\x00") {
+	if !isName(id) {
 		return nil, status.Errorf(codes.InvalidArgument, "name is %q", id)
 	}
 	if err := checkCapabilities(request.GetVolumeCapabilities()); err != nil {
@@ -127,7 +126,7 @@ func (d *driver) DeleteVolume(ctx context.Context, request *csi.DeleteVolumeRequ
 	if id == "" {
 		return nil, status.Error(codes.InvalidArgument, "volume_id is missing")
 	}
-	if strings.ContainsAny(id, "/\x00") {
+	if !isName(id) {
 		return &csi.DeleteVolumeResponse{}, nil // none of ours, so it is gone
 	}
 	if err := d.store.remove(ctx, id); err != nil {
@@ -142,7 +141,7 @@ func (d *driver) existing(id string) (int64, error) {
 		return 0, status.Error(codes.InvalidArgument, "volume_id is missing")
 	}
 	size, err := int64(-1), error(nil)
-	if !strings.ContainsAny(id, "/\x00") {
+	if isName(id) {
 		size, err = d.store.size(id)
 	}
 	if err != nil {

@@ -111,7 +111,7 @@ func (d *driver) NodeUnstageVolume(ctx context.Context, request *csi.NodeUnstage
 	if err := d.unmount(ctx, target); err != nil {
 		return nil, err
 	}
-	if strings.ContainsAny(id, "/\x00") {
+	if !isName(id) {
 		return &csi.NodeUnstageVolumeResponse{}, nil
 	}
 	device, err := d.store.device(ctx, id)

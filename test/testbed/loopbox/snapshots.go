@@ -32,7 +32,7 @@ func (s *store) recordFile(id string) string   { return s.snapshotFile(id) + ".j
 
 // snapshot is nil of one that does not exist.
 func (s *store) snapshot(id string) (*snapshot, error) {
-	if id == "" || strings.ContainsAny(id, "/\x00") {
+	if !isName(id) {
 		return nil, nil
 	}
 	if _, err := os.Stat(s.snapshotFile(id)); errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +98,7 @@ func (s *store) snapshots() ([]string, error) {
 
 func (d *driver) CreateSnapshot(ctx context.Context, request *csi.CreateSnapshotRequest) (*csi.CreateSnapshotResponse, error) {
 	id, volume := request.GetName(), request.GetSourceVolumeId()
-	if id == "" || strings.ContainsAny(id, "/\x00") {
+	if !isName(id) {
 		return nil, status.Errorf(codes.InvalidArgument, "name is %q", id)
 	}
 	found, err := d.store.snapshot(id)
@@ -131,7 +131,7 @@ func (d *driver) DeleteSnapshot(_ context.Context, request *csi.DeleteSnapshotRe
 	if id == "" {
 		return nil, status.Error(codes.InvalidArgument, "snapshot_id is missing")
 	}
-	if strings.ContainsAny(id, "/\x00") {
+	if !isName(id) {
 		return &csi.DeleteSnapshotResponse{}, nil // none of ours, so it is gone
 	}
 	if err := d.store.drop(id); err != nil {

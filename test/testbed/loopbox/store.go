@@ -23,6 +23,9 @@ type store struct {
 
 var errFull = errors.New("this node has not that much left")
 
+// isName tells whether volumes and snapshots can be called so: each is a file of that name.
+func isName(id string) bool { return id != "" && !strings.ContainsAny(id, "/\x00") }
+
 func (s *store) file(id string) string { return filepath.Join(s.dir, id+".img") }
 
 // size is -1 of a volume that does not exist.

@@ -47,7 +47,7 @@ const conditional = (
 const policyOf = ({ metadata, spec }: VolumeSnapshotContent): string =>
   metadata.annotations?.[keptAnnotation.policy] ?? spec.deletionPolicy;
 
-/** It has been told that its VolumeSnapshot goes, and that finalizer may be there still. */
+/** It says already for whom its data stays; the finalizer of its VolumeSnapshot may be there still. */
 const isReleased = ({ metadata }: VolumeSnapshotContent, consumer: string): boolean =>
   metadata.labels?.[guestVolume.keptFor] === consumer;
 
@@ -93,18 +93,15 @@ export function decideSnapshot(facts: SnapshotFacts): SnapshotDecision {
   if (content === undefined) return { do: 'release' };
   if (content.metadata.deletionTimestamp !== undefined)
     return { do: 'wait', on: `VolumeSnapshotContent ${content.metadata.name} to go` };
-  if (!isOrdered && isReleased(content, consumer)) return { do: 'release', keeps: true };
-  if (!isOrdered)
-    return {
-      do: 'release',
-      keeps: true,
-      first: conditional(content, {
-        metadata: {
-          labels: { [guestVolume.label]: null, [guestVolume.keptFor]: consumer },
-          annotations: { [keptAnnotation.since]: timestamp(nowMs) },
-        },
-      }),
-    };
+  if (!isOrdered) {
+    const first = conditional(content, {
+      metadata: {
+        labels: { [guestVolume.label]: null, [guestVolume.keptFor]: consumer },
+        annotations: { [keptAnnotation.since]: timestamp(nowMs) },
+      },
+    });
+    return { do: 'release', keeps: true, ...(!isReleased(content, consumer) && { first }) };
+  }
   if (content.spec.deletionPolicy === 'Delete') return { do: 'erase' };
   return {
     do: 'arm',
