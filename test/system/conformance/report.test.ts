@@ -15,6 +15,11 @@ describe('a reason', () => {
     expect(staleReasons([reason], [passed.spec], [{ ...passed, state: 'failed' }])).toEqual([]);
     expect(staleReasons([{ ...reason, state: 'not applicable' }], [passed.spec], [])).toEqual([]);
   });
+
+  it('of a spec that depends on where its pods go is not stale when it passed', () => {
+    expect(staleReasons([{ ...reason, state: 'placement' }], [passed.spec], [passed])).toEqual([]);
+    expect(staleReasons([{ ...reason, state: 'placement' }], ['[sig-node] Pods runs'], [])).toHaveLength(1);
+  });
 });
 
 describe('a run', () => {

@@ -5,8 +5,11 @@ import type { Outcome, State } from '#test/harness/ginkgo-report.ts';
 export interface Reason {
   /** Names of specs, which it matches anywhere. */
   readonly specs: RegExp;
-  /** `not applicable`: it is not run, for it asks for what no node of ours is about. `failed`: it runs and fails. */
-  readonly state: Exclude<State, 'passed'>;
+  /**
+   * `not applicable`: it is not run, for it asks for what no node of ours is about. `failed`: it runs and fails. `placement`: it runs, and fails when the
+   * scheduler sends certain pods of it to the provider.
+   */
+  readonly state: Exclude<State, 'passed'> | 'placement';
   readonly reason: string;
 }
 
@@ -23,7 +26,7 @@ export function staleReasons(
     const name = `the reason for ${String(specs)}`;
     const matched = all.filter((spec) => specs.test(spec));
     if (matched.length === 0) return [`${name} matches no spec of the suite: remove it`];
-    if (state === 'not applicable') return [];
+    if (state !== 'failed') return [];
     return outcomes
       .filter((outcome) => outcome.state === 'passed' && specs.test(outcome.spec))
       .map(({ spec }) => `${name} says that it fails, and it passed: ${spec}`);

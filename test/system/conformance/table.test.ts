@@ -19,6 +19,17 @@ it('gives each spec its reason: ours, the words of the suite, or none yet', () =
   );
 });
 
+it('tells of a spec that passed what it depends on, where that is the place of its pods', () => {
+  const placement = [{ specs: /asks/, state: 'placement', reason: 'by place' }] as const;
+  const passed = rowOf(outcome('[sig-network] asks', 'passed'), placement);
+  expect(passed).toEqual({ spec: '[sig-network] asks', state: 'passed', reason: 'by place' });
+  expect(rowOf(outcome('[sig-network] asks', 'failed'), placement).reason).toBe('by place');
+  const all = [passed.spec];
+  const written = withRows('all nodes virtual', page, [passed], all, placement);
+  expect(written).toContain('| [sig-network] asks | passed | by place |');
+  expect(openSpecs('all nodes virtual', written, all)).toEqual([]);
+});
+
 it('keeps the rows of specs that did not run this time, and drops those that the suite has no more', () => {
   const all = ['[sig-node] breaks', '[sig-node] runs <x>', '[sig-apps] waits'];
   const old = { spec: '[sig-apps] gone', state: 'passed', reason: '' } as const;

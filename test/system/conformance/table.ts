@@ -9,7 +9,7 @@ const marksOf = (table: TableName): readonly [string, string] => [`<!-- ${table}
 export interface Row {
   readonly spec: string;
   readonly state: State;
-  /** Empty for what passed. */
+  /** Empty for what passed wherever its pods are. */
   readonly reason: string;
 }
 
@@ -18,10 +18,16 @@ export const unexplained = 'not explained yet';
 
 const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
 
+/** Of a row with this outcome; undefined without one. */
+function knownReason(reasons: readonly Reason[], spec: string, state: State): Reason | undefined {
+  const known = reasonFor(reasons, spec);
+  return state === 'passed' && known?.state !== 'placement' ? undefined : known;
+}
+
 export function rowOf(outcome: Outcome, reasons: readonly Reason[]): Row {
   const { spec, state, message } = outcome;
-  if (state === 'passed') return { spec, state, reason: '' };
-  const known = reasonFor(reasons, spec);
+  const known = knownReason(reasons, spec, state);
+  if (state === 'passed') return { spec, state, reason: known?.reason ?? '' };
   if (state === 'not applicable') return { spec, state, reason: known?.reason ?? `the suite: ${oneLine(message)}` };
   return { spec, state, reason: known?.reason ?? unexplained };
 }
@@ -113,8 +119,9 @@ export function withRows(
   const summed = unasked(table, all, reasons);
   const unrun = new Set(summed.map(({ spec }) => spec));
   const before = rowsOf(page, table).map((row) => {
-    const known = row.state === 'passed' ? undefined : reasonFor(reasons, row.spec);
-    return known === undefined ? row : { ...row, reason: known.reason };
+    const known = knownReason(reasons, row.spec, row.state);
+    // What the suite itself said of a spec is kept.
+    return known === undefined && row.state !== 'passed' ? row : { ...row, reason: known?.reason ?? '' };
   });
   const merged = new Map([...before, ...rows].map((row) => [row.spec, row]));
   const kept = [...merged.values()]
