@@ -2,15 +2,45 @@
  * Kubernetes' own snapshot controller, and its csi-snapshotter for the driver of each node, beside a cluster of the test bed that has storage: as the
  * administrator of such a cluster runs them for drivers that are on one node each.
  */
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { createKubeApi } from '#kube/http/client.ts';
+import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
+import { snapshotGroup, type VolumeSnapshotClass, volumeSnapshotClasses } from '#shared/domain/snapshot-kinds.ts';
+import { remoteVolumeDriver } from '#shared/domain/storage-keys.ts';
+import { silentLog } from '#shared/ports/log.ts';
+import { systemClock } from '#shared/ports/system-clock.ts';
 import { buildSnapshotter } from '#test/testbed/build.ts';
 import { runningComponents } from '#test/testbed/processes.ts';
 import { storageDriver } from '#test/testbed/storage-addons.ts';
 import type { BedCluster } from '#test/testbed/testbed.ts';
 import { startTied, type TiedProgram } from './program.ts';
+import { installSnapshotKinds } from './snapshot-controller.ts';
 
-/** `slot`: of the bed. The kinds of snapshots have to be served. Logs are beside those of the cluster; everything ends with this process. */
+/** The default class of a driver; its snapshots go with their VolumeSnapshots. */
+const snapshotClass = (name: string, driver: string): VolumeSnapshotClass =>
+  ({
+    apiVersion: `${snapshotGroup}/v1`,
+    kind: 'VolumeSnapshotClass',
+    metadata: { name, annotations: { 'snapshot.storage.kubernetes.io/is-default-class': 'true' } },
+    driver,
+    deletionPolicy: 'Delete',
+  }) as VolumeSnapshotClass;
+
+/**
+ * Kinds and the classes `loop`, of the bed's driver, and `isthmus`, for volumes at providers, all of which stay; and programs, which end with this process.
+ * `slot`: of the bed. Logs are beside those of the cluster.
+ */
 export async function startSnapshotters(slot: number, cluster: BedCluster): Promise<TiedProgram> {
+  const connection = await connectKubeconfig(await readFile(cluster.kubeconfigPath, 'utf8'));
+  try {
+    const api = createKubeApi(connection, { clock: systemClock, log: silentLog });
+    await installSnapshotKinds({ api });
+    for (const made of [snapshotClass('loop', storageDriver), snapshotClass('isthmus', remoteVolumeDriver)])
+      await api.apply(volumeSnapshotClasses, made, { fieldManager: 'snapshotters' });
+  } finally {
+    connection.close();
+  }
   const [controller, sidecar] = await Promise.all([
     buildSnapshotter('snapshot-controller'),
     buildSnapshotter('csi-snapshotter'),

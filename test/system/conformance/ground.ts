@@ -4,7 +4,9 @@ import type { KubeObject } from '#shared/domain/kube-object.ts';
 import type { GuestPolicy } from '#shared/schema/isthmus/guest-policy.ts';
 import { acceptGuests } from '#test/harness/guest-policy.ts';
 import { openProductClusters } from '#test/harness/product-clusters.ts';
+import type { TiedProgram } from '#test/harness/program.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
+import type { Bed } from '#test/testbed/testbed.ts';
 import { clusterNames, consumer, createStage, provider } from '../whole-clusters/stage.ts';
 import { suiteImages } from './images.ts';
 import { offloadSuiteNamespaces } from './offloads.ts';
@@ -40,8 +42,12 @@ export interface RemoteGroundOptions {
   readonly dir: string;
   readonly log: (line: string) => void;
   readonly virtual: Share;
-  /** Nodes with volumes: what the provider is told of its classes, and with which arguments the consumer peers. */
-  readonly storage?: { readonly policy: KubeObject; readonly peering: readonly string[] };
+  /** Nodes with volumes: what the provider is told of its classes, with which arguments the consumer peers, and what runs beside the clusters. */
+  readonly storage?: {
+    readonly policy: KubeObject;
+    readonly peering: readonly string[];
+    readonly start: (bed: Bed) => Promise<TiedProgram>;
+  };
 }
 
 /**
@@ -58,6 +64,7 @@ export async function openRemoteGround({ dir, log, virtual, storage }: RemoteGro
     log,
   });
   for (const name of clusterNames) for (const image of images) await world.cluster(name).importImage(image);
+  const beside = await storage?.start(world.bed);
   const rome = world.cluster(consumer);
   // Of a ground that was kept: agents that changed since need a node.
   for (const { name } of rome.nodes) await rome.kubectl('uncordon', name);
@@ -84,6 +91,7 @@ export async function openRemoteGround({ dir, log, virtual, storage }: RemoteGro
     async stop() {
       await stopOffloading();
       await stopWebhook();
+      await beside?.stop();
     },
   };
 }

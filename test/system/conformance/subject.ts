@@ -55,6 +55,6 @@ export function driverOf({ storage }: Options, dir: string): string | undefined 
   if (storage === undefined) return undefined;
   mkdirSync(dir, { recursive: true });
   const file = path.join(dir, 'driver.json');
-  writeFileSync(file, driverFile());
+  writeFileSync(file, driverFile(storage));
   return file;
 }

@@ -2,12 +2,9 @@
  * VolumeSnapshots of volumes in two real clusters, taken by Kubernetes' own snapshot controller and csi-snapshotter, with the bytes that their restores
  * have. `agent/storage/snapshots` and `test/orderings/storage/snapshots.test.ts` have every order of events, with both of these played.
  */
-import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { createKubeApi } from '#kube/http/client.ts';
-import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import { persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
@@ -20,20 +17,15 @@ import {
   volumeSnapshots,
 } from '#shared/domain/snapshot-kinds.ts';
 import { storageNamespace } from '#shared/domain/storage-keys.ts';
-import { silentLog } from '#shared/ports/log.ts';
-import { systemClock } from '#shared/ports/system-clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
 import { removeProductClusters } from '#test/harness/product-clusters.ts';
 import type { TiedProgram } from '#test/harness/program.ts';
-import { installSnapshotKinds } from '#test/harness/snapshot-controller.ts';
 import { startSnapshotters } from '#test/harness/snapshotters.ts';
 import { volumesFolder } from '#test/testbed/loop-devices.ts';
 import { inNode } from '#test/testbed/node-config.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { slotOf } from '#test/testbed/slots.ts';
-import { storageDriver } from '#test/testbed/storage-addons.ts';
-import type { BedCluster } from '#test/testbed/testbed.ts';
 import {
   type ClusterName,
   clusterNames,
@@ -52,22 +44,6 @@ const snapshotters: TiedProgram[] = [];
 let stage: Stage;
 let slot: number;
 
-const snapshotClass = (name: string, driver: string): KubeObject =>
-  ({
-    apiVersion: `${snapshotGroup}/v1`,
-    kind: 'VolumeSnapshotClass',
-    metadata: { name, annotations: { 'snapshot.storage.kubernetes.io/is-default-class': 'true' } },
-    driver,
-    deletionPolicy: 'Delete',
-  }) as KubeObject;
-
-async function takeSnapshots(cluster: BedCluster): Promise<void> {
-  const connection = await connectKubeconfig(await readFile(cluster.kubeconfigPath, 'utf8'));
-  await installSnapshotKinds({ api: createKubeApi(connection, { clock: systemClock, log: silentLog }) });
-  connection.close();
-  snapshotters.push(await startSnapshotters(slot, cluster));
-}
-
 beforeAll(async () => {
   await removeProductClusters(place);
   stage = await openStorageStage({
@@ -76,11 +52,10 @@ beforeAll(async () => {
     restartDelaySeconds: 1,
     async before({ bed }) {
       slot = slotOf(bed.dir) ?? Number.NaN;
-      await Promise.all(bed.clusters.map(takeSnapshots));
+      const started = bed.clusters.map(async (cluster) => snapshotters.push(await startSnapshotters(slot, cluster)));
+      await Promise.all(started);
     },
   });
-  await Promise.all(clusterNames.map((name) => stage.apply(name, snapshotClass('loop', storageDriver))));
-  await stage.apply(consumer, snapshotClass('isthmus', 'storage.isthmus.dev'));
 }, 900_000);
 afterAll(async () => {
   await Promise.all(snapshotters.map((one) => one.stop()));

@@ -15,14 +15,19 @@ const capabilities = {
   controllerExpansion: true,
   nodeExpansion: true,
   pvcDataSource: true,
+  snapshotDataSource: true,
   // The classes behind it in the test bed have the file of a volume on one node.
   singleNodeVolume: true,
 } as const;
 
-/** In the suite's own format. It copies the class, under a name of its own. */
-export const driverFile = (): string =>
+/** Names of VolumeSnapshotClasses: of the driver that has volumes in the test bed, and of ours, for volumes at providers. */
+const snapshotClassOf = { here: 'loop', provider: 'isthmus' } as const satisfies Record<Place, string>;
+
+/** In the suite's own format. It copies the classes, under names of its own. */
+export const driverFile = (place: Place): string =>
   JSON.stringify({
     StorageClass: { FromExistingClassName: 'liqo' },
+    SnapshotClass: { FromExistingClassName: snapshotClassOf[place] },
     DriverInfo: {
       Name: 'liqo',
       SupportedSizeRange: { Min: '32Mi' },

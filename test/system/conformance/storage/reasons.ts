@@ -19,10 +19,14 @@ export const storageReasons: readonly Reason[] = [
       'asks for a file system by a parameter of the class, which belongs to the class behind: class liqo takes none',
   },
   {
-    specs: /snapshot|any volume data source/i,
+    specs: /any volume data source/i,
     state: 'not applicable',
-    reason:
-      'the clusters of a run have no kinds of snapshots and no snapshot controller; data sources that are neither claims nor VolumeSnapshots are refused by an event',
+    reason: 'data sources that are neither claims nor VolumeSnapshots are refused by an event',
+  },
+  {
+    specs: /\] volumegroupsnapshottable/,
+    state: 'not applicable',
+    reason: 'the clusters of a run have no kinds of group snapshots; those of volumes at providers never become ready',
   },
   {
     specs: /\(immediate-binding\)/,
