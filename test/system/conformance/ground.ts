@@ -30,6 +30,7 @@ const trusted: GuestPolicy = {
   priorityClasses: ['*'],
   nodeAnnotations: ['*'],
   externalNames: ['*'],
+  namespaces: ['*'],
   limitsEnforcement: 'None',
 };
 
@@ -79,11 +80,7 @@ export async function openRemoteGround({ dir, log, virtual, storage }: RemoteGro
   await world.mustIsthmus('peer', consumer, provider, ...asked, '--wait');
   await rome.restartController('kube-controller-manager', ['--controllers=*,-serviceaccount-controller']);
   if (virtual === 'all') for (const { name } of rome.nodes) await rome.kubectl('cordon', name);
-  const stopOffloading = offloadSuiteNamespaces(
-    stage.api(consumer),
-    virtual === 'all' ? 'Remote' : 'LocalAndRemote',
-    log,
-  );
+  const stopOffloading = offloadSuiteNamespaces(stage.api(consumer), virtual, log);
   const stopWebhook = await keepUntainted(stage.api(consumer), world.bed.hostAddress);
   return {
     kubeconfigPath: rome.kubeconfigPath,

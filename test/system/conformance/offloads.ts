@@ -4,6 +4,7 @@ import { namespaces, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import type { Namespace } from '#shared/domain/kube-object.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { type NamespaceOffloading, namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
+import type { Share } from './suite.ts';
 
 /** On every namespace that the suite makes. */
 const suiteLabel = 'e2e-run';
@@ -17,24 +18,33 @@ async function make(creation: Promise<unknown>): Promise<void> {
   });
 }
 
-type Strategy = NamespaceOffloading['spec']['podOffloadingStrategy'];
+type Strategy = Pick<NamespaceOffloading['spec'], 'podOffloadingStrategy' | 'namespaceMappingStrategy'>;
 
-const offloadingIn = (namespace: string, strategy: Strategy): NamespaceOffloading =>
+/**
+ * Where all pods are at the provider, the namespace there has the name that is the default. Where half are, specs ask for names of Services with the name
+ * of the namespace in them, so that is one name in both clusters (docs/offloading.md).
+ */
+const strategyOf = {
+  all: { podOffloadingStrategy: 'Remote', namespaceMappingStrategy: 'DefaultName' },
+  half: { podOffloadingStrategy: 'LocalAndRemote', namespaceMappingStrategy: 'EnforceSameName' },
+} as const satisfies Record<Share, Strategy>;
+
+const offloadingIn = (namespace: string, virtual: Share): NamespaceOffloading =>
   ({
     apiVersion: 'offloading.liqo.io/v1beta1',
     kind: 'NamespaceOffloading',
     metadata: { namespace, name: 'offloading' },
-    spec: { namespaceMappingStrategy: 'DefaultName', podOffloadingStrategy: strategy },
+    spec: strategyOf[virtual],
   }) as NamespaceOffloading;
 
 async function prepare(
   api: KubeApi,
-  strategy: Strategy,
+  virtual: Share,
   { metadata: { name: namespace, labels } }: Namespace,
 ): Promise<void> {
   if (labels?.[suiteLabel] !== undefined) {
     const found = await api.get(namespaceOffloadings, { namespace, name: 'offloading' });
-    if (found === undefined) await make(api.create(namespaceOffloadings, offloadingIn(namespace, strategy)));
+    if (found === undefined) await make(api.create(namespaceOffloadings, offloadingIn(namespace, virtual)));
     if (found?.status?.offloadingPhase !== 'Ready') return;
   }
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace, name: 'default' } };
@@ -45,11 +55,7 @@ async function prepare(
  * The suite waits for the account `default` of a new namespace. The controller that makes it is switched off: here it is made once the namespace is
  * offloaded, and at once in namespaces that the suite did not make. Resolves with how to stop.
  */
-export function offloadSuiteNamespaces(
-  api: KubeApi,
-  strategy: Strategy,
-  say: (line: string) => void,
-): () => Promise<void> {
+export function offloadSuiteNamespaces(api: KubeApi, virtual: Share, say: (line: string) => void): () => Promise<void> {
   const stop = new AbortController();
   const turn = async (): Promise<void> => {
     const [all, accounts] = [await api.list(namespaces), await api.list(serviceAccounts)];
@@ -57,7 +63,7 @@ export function offloadSuiteNamespaces(
       accounts.flatMap(({ metadata }) => (metadata.name === 'default' ? metadata.namespace : [])),
     );
     const open = all.filter(({ metadata }) => !metadata.deletionTimestamp && !prepared.has(metadata.name));
-    await Promise.all(open.map((namespace) => prepare(api, strategy, namespace)));
+    await Promise.all(open.map((namespace) => prepare(api, virtual, namespace)));
   };
   const running = (async () => {
     while (!stop.signal.aborted) {
