@@ -7,7 +7,7 @@ import {
   type ProductClusters,
   type ProductClustersOptions,
 } from '#test/harness/product-clusters.ts';
-import { buildDatabaseImages } from '#test/testbed/database-images.ts';
+import { buildDatabaseImages } from '#test/testbed/debian-images.ts';
 import { internetName } from '#test/testbed/internet.ts';
 import { slotOf } from '#test/testbed/slots.ts';
 

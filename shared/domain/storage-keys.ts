@@ -59,6 +59,8 @@ export const storageAnnotation = {
   realStorageClass: 'isthmus.dev/real-storage-class',
   /** On a PV of the consumer that a move has set to Retain: the reclaim policy that it had, which it gets back. */
   policyAfterMove: 'isthmus.dev/policy-after-move',
+  /** On a PV of the consumer whose data is handed over to a RetainedVolume although its policy was Delete. The value says why. */
+  handedOver: 'isthmus.dev/handed-over',
 } as const;
 
 /** Scheduling gate of pods whose claim is about to get another volume. */

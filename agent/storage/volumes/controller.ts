@@ -12,10 +12,12 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { type Node, refOf } from '#shared/domain/kube-object.ts';
+import { namespaceOffloadingName } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import {
   homeClaimOf,
   type RemoteClaim,
+  storageAnnotation,
   storageNamespace,
   volumeFinalizer,
   volumeHandle,
@@ -24,11 +26,12 @@ import { unreachable } from '#shared/domain/unreachable.ts';
 import { isOurVolume, remoteOf } from '#shared/domain/volumes.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
+import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { allClaims, allVolumes, claimUidOf, realClaimUids, volumeNameOf } from '../model/claims.ts';
 import { peeringEnd } from '../providers/peering-end.ts';
 import type { ReachableProviders } from '../providers/reachable-providers.ts';
-import { type Action, decide, isFinal, type Observed, type RealClaim } from './decide.ts';
+import { type Action, decide, isFinal, losesData, type Observed, type RealClaim } from './decide.ts';
 
 export interface VolumeDeps extends ControllerDeps {
   readonly cluster: Cluster;
@@ -129,7 +132,15 @@ export function createVolumeController(deps: VolumeDeps): Controller {
     const behindIt = !remote && real.kind === 'there' ? real.object.spec?.volumeName : undefined;
     const source = behindIt ? volumes.get({ name: behindIt }) : undefined;
     const nodes = nodeCache.list().filter((node) => peerOf(node) === remote?.provider);
-    return { volume, home, real, source, reachable: nodes.some(isReady), nowMs: clock.now() };
+    const isLiqoctlMoving = losesData(volume) && (await liqoctlMoves(claimRef?.namespace, signal));
+    return { volume, home, real, source, reachable: nodes.some(isReady), isLiqoctlMoving, nowMs: clock.now() };
+  }
+
+  /** `liqoctl move volume` offloads the namespace of real claims for as long as it works, and has its copy there in a claim that nothing needs any more. */
+  async function liqoctlMoves(namespace: string | undefined, signal: AbortSignal): Promise<boolean> {
+    if (namespace === storageNamespace) return false;
+    const ref = { namespace: storageNamespace, name: namespaceOffloadingName };
+    return (await api.get(namespaceOffloadings, ref, signal)) !== undefined;
   }
 
   async function realHere(name: string, look: Look, signal: AbortSignal): Promise<RealClaim> {
@@ -194,6 +205,15 @@ export function createVolumeController(deps: VolumeDeps): Controller {
       case 'erase':
         await (to && deleteObject(to, persistentVolumeClaims, action.claim, signal));
         return again(staleMs);
+      case 'hand-over': {
+        const { uid, resourceVersion } = volume.metadata;
+        const metadata = { uid, resourceVersion, annotations: { [storageAnnotation.handedOver]: action.why } };
+        const patch = { metadata, spec: { persistentVolumeReclaimPolicy: 'Retain' } };
+        return tolerant(() => api.mergePatch(persistentVolumes, refOf(volume), patch, { answer: 'metadata' }, signal));
+      }
+      case 'delete':
+        await deleteObject(api, persistentVolumes, volume, signal);
+        return settled;
       case 'finish':
         await deleteObject(api, persistentVolumes, volume, signal);
         return release(volume, signal);

@@ -56,7 +56,7 @@ const claim = ({
   } as unknown as PersistentVolumeClaim,
 });
 const look = (more: Partial<Observed> = {}) =>
-  decide({ volume: volume(), home: home(), real: claim(), reachable: true, nowMs: 0, ...more });
+  decide({ volume: volume(), home: home(), real: claim(), reachable: true, isLiqoctlMoving: false, nowMs: 0, ...more });
 const steps = (more: Partial<Observed>): string[] => look(more).map((action) => action.do);
 const guarded = 'isthmus.dev/guest-claim';
 const marked = { annotations: { 'isthmus.dev/data': 'delete' } };
@@ -140,6 +140,30 @@ describe('the end of a volume', () => {
     },
   ])('when $when: $does', ({ of, real, does }) => expect(steps({ volume: of, real })).toEqual(does));
 
+  const handedOver = { 'isthmus.dev/handed-over': 'liqoctl-move-volume' };
+  const isLiqoctlMoving = true;
+  test.each([
+    { when: 'it is over', of: over(), does: ['hand-over', 'tell'] },
+    { when: 'it was deleted by hand', of: over({ going: true }), does: ['hand-over', 'tell'] },
+    { when: 'its claim is there', of: volume(), does: [] },
+    { when: 'it is retained', of: over({ policy: 'Retain' }), does: ['mark'] },
+    { when: 'it was handed over', of: over({ policy: 'Retain', annotations: handedOver }), does: ['delete'] },
+    {
+      when: 'it was handed over, and the agent was taken out of the cluster and is back',
+      of: over({ policy: 'Retain', annotations: handedOver, isHeld: false }),
+      does: ['hold'],
+    },
+  ])('B130 while `liqoctl move volume` is at work, when $when: $does', ({ of, does }) =>
+    expect(steps({ volume: of, isLiqoctlMoving })).toEqual(does),
+  );
+  test('B130 a volume that was handed over goes that way also when liqoctl has ended', () => {
+    expect(steps({ volume: over({ policy: 'Retain', annotations: handedOver }) })).toEqual(['delete']);
+    const going = over({ policy: 'Retain', annotations: handedOver, going: true, remote: false });
+    expect(steps({ volume: going })).toEqual(['guard']);
+    expect(steps({ volume: going, real: claim({ finalizers: [guarded] }) })).toEqual(['mark', 'erase']);
+    expect(steps({ volume: going, real: gone })).toEqual(['release']);
+  });
+
   test('data goes only when the volume is over and its policy is Delete, and never before the provider is told so', () => {
     const arbitrary = fc.record({
       phase: fc.constantFrom('Bound', 'Released', 'Available', 'Pending', 'Failed'),
@@ -150,11 +174,12 @@ describe('the end of a volume', () => {
       isGuarded: fc.boolean(),
       remote: fc.boolean(),
       request: fc.constantFrom('1Gi', '2Gi'),
+      isMoving: fc.boolean(),
     });
     fc.assert(
-      fc.property(arbitrary, ({ isMarked, isGuarded, request, ...of }) => {
+      fc.property(arbitrary, ({ isMarked, isGuarded, request, isMoving, ...of }) => {
         const real = claim({ ...(isMarked && marked), finalizers: isGuarded ? [guarded] : [] });
-        const does = look({ volume: volume(of), home: home(request), real });
+        const does = look({ volume: volume(of), home: home(request), real, isLiqoctlMoving: isMoving });
         const erases = does.findIndex((action) => action.do === 'erase');
         const isOver = ['Released', 'Failed'].includes(of.phase) || (of.going && of.phase !== 'Bound');
         if (erases >= 0 && of.policy !== 'Delete') {
@@ -165,7 +190,7 @@ describe('the end of a volume', () => {
             annotations: { 'isthmus.dev/reclaim-policy': 'Retain' },
           });
         } else if (erases >= 0) {
-          expect(isOver).toBe(true);
+          expect([isOver, isMoving]).toEqual([true, false]);
           if (!isMarked)
             expect(does[erases - 1]).toMatchObject({ do: 'mark', annotations: { 'isthmus.dev/data': 'delete' } });
         } else {

@@ -1,7 +1,8 @@
 /**
  * What a volume of ours needs next: the end that its reclaim policy says, growth, and what its claim says of the other side. The data goes only
  * when the volume is over and its policy is Delete; the claim behind it is first marked as one whose data may go. Of a volume that is deleted with
- * policy Retain, the cluster that has the data gets a RetainedVolume. Pure.
+ * policy Retain, the cluster that has the data gets a RetainedVolume; so it does of a claim that `liqoctl move volume` deletes, because liqoctl
+ * restores its copy only after that. Pure.
  */
 import {
   type Condition,
@@ -41,6 +42,8 @@ export interface Observed {
   readonly source?: PersistentVolume | undefined;
   /** Of a volume at a provider: whether the provider answers. */
   readonly reachable: boolean;
+  /** Of a volume whose data is about to go: whether `liqoctl move volume` is at work in this cluster. */
+  readonly isLiqoctlMoving: boolean;
   readonly nowMs: number;
 }
 
@@ -49,6 +52,10 @@ export type Action =
   /** Its data is kept when it goes: what keeps data of guests at their provider keeps that of this real claim here. */
   | { readonly do: 'guard'; readonly claim: Claim }
   | { readonly do: 'erase'; readonly claim: Claim }
+  /** The volume gets the policy Retain, and is marked as one that goes in favour of a RetainedVolume. */
+  | { readonly do: 'hand-over'; readonly why: string }
+  /** The volume is deleted; its finalizer holds it until the data has its record. */
+  | { readonly do: 'delete' }
   /** The volume goes, and nothing holds it any more. */
   | { readonly do: 'finish' }
   | { readonly do: 'release' }
@@ -64,6 +71,7 @@ export type Action =
 /** What no later look takes back: the data is ordered to go, or nothing of this cluster stands for it any more. */
 export const isFinal = (action: Action): boolean =>
   action.do === 'erase' ||
+  action.do === 'delete' ||
   action.do === 'finish' ||
   action.do === 'release' ||
   (action.do === 'mark' && action.annotations[storageAnnotation.data] === storageData.delete);
@@ -76,15 +84,23 @@ const longestName = 253;
 const policyOf = ({ spec }: PersistentVolume): ReclaimPolicy =>
   spec?.persistentVolumeReclaimPolicy === 'Delete' ? 'Delete' : 'Retain';
 
+const isHeld = ({ metadata }: PersistentVolume): boolean => metadata.finalizers?.includes(volumeFinalizer) ?? false;
+const isGoing = ({ metadata }: PersistentVolume): boolean => metadata.deletionTimestamp !== undefined;
+
+function isOver(volume: PersistentVolume): boolean {
+  const phase = volume.status?.phase;
+  return phase === 'Released' || phase === 'Failed' || (isGoing(volume) && phase !== 'Bound');
+}
+
+/** Whether its data goes, unless something keeps it. */
+export const losesData = (volume: PersistentVolume): boolean => isOver(volume) && policyOf(volume) === 'Delete';
+
 export function decide(observed: Observed): readonly Action[] {
-  const { volume, home } = observed;
-  const { metadata, status } = volume;
-  const held = metadata.finalizers?.includes(volumeFinalizer) ?? false;
-  const isGoing = metadata.deletionTimestamp !== undefined;
-  if (isGoing && !held) return [];
-  const isOver = status?.phase === 'Released' || status?.phase === 'Failed' || (isGoing && status?.phase !== 'Bound');
-  if (isOver) return policyOf(volume) === 'Delete' ? ending(observed) : isGoing ? keeping(observed) : policy(observed);
-  const hold: readonly Action[] = held ? [] : [{ do: 'hold' }];
+  const { volume, home, isLiqoctlMoving } = observed;
+  if (isGoing(volume) && !isHeld(volume)) return [];
+  if (losesData(volume)) return isLiqoctlMoving ? handingOver : ending(observed);
+  if (isOver(volume)) return isGoing(volume) ? keeping(observed) : retained(observed);
+  const hold: readonly Action[] = isHeld(volume) ? [] : [{ do: 'hold' }];
   return [
     ...hold,
     ...policy(observed),
@@ -117,6 +133,24 @@ function ending({ real }: Observed): readonly Action[] {
       ];
     }
   }
+}
+
+const handingOver: readonly Action[] = [
+  { do: 'hand-over', why: 'liqoctl-move-volume' },
+  {
+    do: 'tell',
+    type: 'Normal',
+    reason: 'DataHandedOver',
+    message:
+      'its claim was deleted while `liqoctl move volume` is at work, which restores its copy only after that: the data becomes a RetainedVolume (isthmus volume list)',
+  },
+];
+
+/** Stays as it is until it is deleted; one that is handed over is deleted here, once its finalizer holds it. */
+function retained(observed: Observed): readonly Action[] {
+  const { volume } = observed;
+  if (volume.metadata.annotations?.[storageAnnotation.handedOver] === undefined) return policy(observed);
+  return isHeld(volume) ? [{ do: 'delete' }] : [{ do: 'hold' }];
 }
 
 /** Deleted with policy Retain: the real claim goes without the order to delete its data, which becomes a RetainedVolume where it is. */

@@ -33,7 +33,15 @@ const claim = (namespace: string, asks: number, status: object = {}): Persistent
 const home = (asks: number, status: object = {}) => claim('shop', asks, status);
 const real = (asks: number, status: object = {}): RealClaim => ({ kind: 'there', object: claim('r', asks, status) });
 const look = (more: Partial<Observed>): readonly Action[] =>
-  decide({ volume: volume(), home: home(2), real: real(2), reachable: true, nowMs: 0, ...more });
+  decide({
+    volume: volume(),
+    home: home(2),
+    real: real(2),
+    reachable: true,
+    isLiqoctlMoving: false,
+    nowMs: 0,
+    ...more,
+  });
 const patchOf = (actions: readonly Action[]): Status | undefined =>
   actions.flatMap((action) => (action.do === 'status' ? [action.patch as Status] : []))[0];
 
@@ -184,7 +192,12 @@ class World {
 
   agent(writes: number, isFresh: boolean): number {
     if (isFresh) this.seen = this.real;
-    const observed = { real: { kind: 'there', object: this.seen } as const, reachable: true, nowMs: 0 };
+    const observed = {
+      real: { kind: 'there', object: this.seen } as const,
+      reachable: true,
+      isLiqoctlMoving: false,
+      nowMs: 0,
+    };
     const actions = decide({ ...observed, home: this.home, volume: this.volume });
     for (const action of actions.slice(0, writes)) this.#carryOut(action);
     return actions.length;

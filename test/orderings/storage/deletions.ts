@@ -1,8 +1,13 @@
-/** Orders to delete data that rest on what a watch has shown some time ago. */
+/** Claims whose end is not to be the end of their data. */
 import { type PersistentVolume, persistentVolumeClaims, persistentVolumes, pods } from '#shared/domain/core-kinds.ts';
+import { storageAnnotation, storageNamespace } from '#shared/domain/storage-keys.ts';
+import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
+import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { randomOf } from '../orderings.ts';
 import { runs, until } from './histories.ts';
+import { leftovers } from './leftovers.ts';
 import { shop } from './names.ts';
+import { DeathsAtEveryWrite } from './scripted.ts';
 import { StorageWorld } from './world.ts';
 
 /**
@@ -45,6 +50,52 @@ export async function runLateRetain(seed: number): Promise<readonly string[]> {
     must(isThere(), 'the data of a retained volume went');
     must(volume() !== undefined && volume()?.metadata.deletionTimestamp === undefined, 'the volume went');
     return [...faults, ...world.faults];
+  } finally {
+    world.agents.end();
+  }
+}
+
+/**
+ * The claim of an application goes while `liqoctl move volume` is at work, which then ends without having restored its copy; agents die before and after
+ * every write. What was wrong, and what agents survived.
+ */
+export async function runLiqoctlMove(
+  at: 'local' | 'milan',
+): Promise<{ readonly faults: readonly string[]; readonly survived: readonly string[] }> {
+  const world = new StorageWorld(randomOf(1));
+  const faults: string[] = [];
+  const must = (isSo: boolean, what: string): void => void (isSo || faults.push(what));
+  const deaths = new DeathsAtEveryWrite();
+  world.addApp('a');
+  const app = world.apps.get('a');
+  const cluster = at === 'local' ? world.home : world.providers.get(at);
+  if (!app || !cluster) throw new Error('no application, or no provider');
+  const offloading = { namespace: storageNamespace, name: 'offloading' };
+  try {
+    app.pinned = at;
+    must(await until(world, () => runs(world, app) && app.acknowledged.size > 5), 'the application does not run');
+    const disks = [...cluster.disks.keys()];
+    world.home.store.create({ kind: namespaceOffloadings.kind, metadata: offloading, spec: {} } as never);
+    world.agents.fate = deaths.fate;
+    const volume = { name: world.claim(app)?.spec?.volumeName ?? '' };
+    world.apps.delete('a');
+    world.home.store.delete(persistentVolumeClaims, { namespace: shop, name: app.claim });
+    world.home.store.delete(pods, { namespace: shop, name: app.pod }, { gracePeriodSeconds: 0 });
+    const isHandedOver = (): boolean =>
+      world.home.store.now(persistentVolumes, volume)?.metadata.annotations?.[storageAnnotation.handedOver] !==
+      undefined;
+    must(await until(world, isHandedOver), 'the volume is not handed over');
+    // The rest happens after it has ended.
+    world.home.store.delete(namespaceOffloadings, offloading);
+    const records = () => cluster.store.all(retainedVolumes).filter(({ spec }) => spec.claim?.name === app.claim);
+    const isDone = () => world.home.store.now(persistentVolumes, volume) === undefined && records().length === 1;
+    must(await until(world, isDone), 'there is no record of the data');
+    must(await until(world, () => leftovers(world).length === 0), leftovers(world).join('; '));
+    must(
+      disks.every((disk) => cluster.disks.has(disk)),
+      'the data went',
+    );
+    return { faults: [...faults, ...world.faults], survived: deaths.survived };
   } finally {
     world.agents.end();
   }

@@ -1,5 +1,6 @@
 /** Moves whose agents die at every single write: once before it is carried out, then, when the next agent comes to it, after. */
 import { randomOf } from '../orderings.ts';
+import type { Fate } from './agents.ts';
 import { isResting, runs, until } from './histories.ts';
 import { leftovers } from './leftovers.ts';
 import { StorageWorld } from './world.ts';
@@ -24,6 +25,29 @@ export interface Script {
   readonly survived: readonly string[];
 }
 
+/** Of each write of an agent the first attempt is its death before it is carried out, the second its death after; later ones live. */
+export class DeathsAtEveryWrite {
+  count = 0;
+  readonly #died = { before: new Set<string>(), after: new Set<string>() };
+  readonly #attempts = new Map<string, number>();
+
+  readonly fate: Fate = (agent, write, body) => {
+    const key = `${agent} ${write} ${body}`;
+    const earlier = this.#attempts.get(key) ?? 0;
+    this.#attempts.set(key, earlier + 1);
+    if (earlier > 1) return 'lives';
+    this.count += 1;
+    const fate = earlier === 0 ? 'before' : 'after';
+    this.#died[fate].add(`${agent} ${write}`);
+    return fate;
+  };
+
+  /** As `AGENT KIND method`: what was once lost and once carried out without an answer. */
+  get survived(): readonly string[] {
+    return [...this.#died.before].filter((write) => this.#died.after.has(write)).sort();
+  }
+}
+
 /** `dies`: at every write. `disturb`: what happens in each round. Each turn begins when the one before has come to rest. */
 export async function runScript(
   turns: readonly Turn[],
@@ -31,27 +55,14 @@ export async function runScript(
   disturb: (world: StorageWorld) => void = () => undefined,
 ): Promise<Script> {
   const world = new StorageWorld(randomOf(1));
-  const before = new Set<string>();
-  const after = new Set<string>();
-  const count = new Map<string, number>();
-  let deaths = 0;
+  const deaths = new DeathsAtEveryWrite();
   world.addApp('a');
   const [app] = world.apps.values();
   if (!app) throw new Error('no application');
   app.pinned = 'milan';
   try {
     await until(world, () => runs(world, app));
-    if (dies)
-      world.agents.fate = (agent, write, body) => {
-        const key = `${agent} ${write} ${body}`;
-        const earlier = count.get(key) ?? 0;
-        count.set(key, earlier + 1);
-        if (earlier > 1) return 'lives';
-        deaths += 1;
-        const fate = earlier === 0 ? 'before' : 'after';
-        (fate === 'before' ? before : after).add(`${agent} ${write}`);
-        return fate;
-      };
+    if (dies) world.agents.fate = deaths.fate;
     for (const turn of turns) {
       const [what, of] = turn;
       let endMs = 0;
@@ -81,12 +92,12 @@ export async function runScript(
         return {
           faults: [...world.faults, ...leftovers(world), `after ${turn.join(' ')}: ${state}`],
           world,
-          deaths,
+          deaths: deaths.count,
           survived: [],
         };
       }
     }
-    return { faults: world.faults, world, deaths, survived: [...before].filter((write) => after.has(write)).sort() };
+    return { faults: world.faults, world, deaths: deaths.count, survived: deaths.survived };
   } finally {
     world.agents.end();
   }

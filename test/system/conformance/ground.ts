@@ -30,7 +30,7 @@ const trusted: GuestPolicy = {
   priorityClasses: ['*'],
   nodeAnnotations: ['*'],
   externalNames: ['*'],
-  namespaces: ['*'],
+  namespaces: ['*', 'ingress-*'],
   limitsEnforcement: 'None',
 };
 
