@@ -27,4 +27,18 @@ export const reasons: readonly Reason[] = [
 ];
 
 /** The same where half of the nodes are virtual. */
-export const halfReasons: readonly Reason[] = [];
+export const halfReasons: readonly Reason[] = [
+  {
+    specs:
+      /\[sig-network\] (Services should (serve (endpoints on same port|multiport endpoints)|be able to (change the type from ExternalName to|switch session affinity for|create a functioning NodePort))|DNS should (provide DNS for (ExternalName )?services|resolve DNS of partial qualified names))/,
+    state: 'placement',
+    reason:
+      'asks from a pod for the ClusterIP that the Service has in its home, by address or by DNS; a pod at the provider finds and reaches the one that the Service has there (docs/offloading.md)',
+  },
+  {
+    specs: /StatefulSet .* Should recreate evicted statefulset/,
+    state: 'placement',
+    reason:
+      'wants the kubelet to reject a pod whose host port is taken on the node that it names; a pod at a provider waits there for a node with that port',
+  },
+];
