@@ -31,7 +31,7 @@ export function JoinPage() {
           onSubmit={async ({ name = '' }) => setAwaited({ name, since: Date.now() })}
         />
       </Section>
-      {awaited && <Lines name={awaited.name} />}
+      {awaited && <Lines key={awaited.name} name={awaited.name} />}
       {awaited && <Arrival key={awaited.since} {...awaited} />}
     </>
   );

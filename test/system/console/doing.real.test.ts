@@ -67,6 +67,12 @@ test('an empty tenant is led from joining two clusters to peering them, and unpe
   await sees(page, /Waiting for the agent of rome, at most 15 minutes, \d+ s/);
   await console.join('rome', { tenant: 'fresh' });
   await sees(page, /rome has arrived/);
+  await click(page, 'Make a key for it');
+  await sees(page, /--key isk_/);
+  // Each cluster has a key of its own.
+  await fill(page, 'Name of the cluster', 'milan');
+  await click(page, 'Show the lines');
+  await page.getByRole('button', { name: 'Make a key for it', exact: true }).waitFor();
   await console.join('milan', { tenant: 'fresh' });
 
   await open(page, 'Peerings');
