@@ -30,7 +30,7 @@ export const reasons: readonly Reason[] = [
 export const halfReasons: readonly Reason[] = [
   {
     specs:
-      /\[sig-network\] (Services should (serve (endpoints on same port|multiport endpoints)|be able to (change the type from ExternalName to|switch session affinity for|create a functioning NodePort))|DNS should (provide DNS for (ExternalName )?services|resolve DNS of partial qualified names))/,
+      /\[sig-network\] (Services should (serve (endpoints on same port|multiport endpoints)|be able to (change the type from ExternalName to|switch session affinity for|create a functioning NodePort)|have session affinity work for)|DNS should (provide DNS for (ExternalName )?services|resolve DNS of partial qualified names)|EndpointSlice should support a Service with multiple)/,
     state: 'placement',
     reason:
       'asks from a pod for the ClusterIP that the Service has in its home, by address or by DNS; a pod at the provider finds and reaches the one that the Service has there (docs/offloading.md)',
