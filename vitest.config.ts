@@ -115,7 +115,8 @@ export default defineConfig({
           name: 'long',
           chaiConfig,
           setupFiles,
-          include: [long, ...filesWithCases],
+          // Not of the copies of the tree that tests make in .build.
+          include: [...rooms.map((room) => `${room}/**/*.long.test.ts`), ...filesWithCases],
           env: allCases,
           globalSetup,
           exclude: ['**/node_modules/**'],

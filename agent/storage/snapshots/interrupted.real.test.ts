@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KubeApi } from '#kube/model/types.ts';
 import { persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
+import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { volumeSnapshotClasses, volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
 import { casesOf } from '#test/harness/cases.ts';
 import { crashingPair } from '#test/harness/crashing-client.ts';
@@ -81,9 +82,11 @@ async function interrupted(
 const { makeClaim, claim } = storageClaims(() => world);
 const isBound = async (name: string): Promise<boolean> => (await claim(name))?.status?.phase === 'Bound';
 const snapshot = (name: string) => world.consumer.api.get(volumeSnapshots, { namespace: 'shop', name });
-const lent = async (): Promise<number> =>
-  (await world.consumer.api.list(volumeSnapshotContents, { labelSelector: 'isthmus.dev/restores-claim' })).length +
-  (await world.consumer.api.list(volumeSnapshots, { namespace: 'liqo-storage' })).length;
+const lentObjects = async (): Promise<readonly KubeObject[]> => [
+  ...(await world.consumer.api.list(volumeSnapshotContents, { labelSelector: 'isthmus.dev/restores-claim' })),
+  ...(await world.consumer.api.list(volumeSnapshots, { namespace: 'liqo-storage' })),
+];
+const lent = async (): Promise<number> => (await lentObjects()).length;
 const thereNow = () => world.provider.api.list(volumeSnapshots, { namespace: 'shop-cons' });
 
 for (const node of ['worker', 'vn1'] as const)
@@ -158,7 +161,9 @@ test.each(moments)(
     const stop = await start();
     await eventually('nothing is left', async () => {
       const reals = await api.list(persistentVolumeClaims, { namespace: 'liqo-storage' });
-      return (await lent()) === 0 && reals.length === 1;
+      const left = [...(await lentObjects()), ...reals];
+      if (left.length === 1) return true;
+      throw new Error(JSON.stringify(left));
     });
     expect(taken.worker.data.size).toBe(1);
     await api.delete(volumeSnapshots, { namespace: 'shop', name });
