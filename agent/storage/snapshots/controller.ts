@@ -50,7 +50,7 @@ import {
   type Source,
   type Taken,
 } from './decide.ts';
-import { decideImport, importContentName } from './imports.ts';
+import { claimUidOfImport, decideImport, importContentName } from './imports.ts';
 
 export interface SnapshotDeps extends ControllerDeps {
   readonly cluster: Cluster;
@@ -79,6 +79,7 @@ function createServed(deps: SnapshotDeps): Controller {
   const { api, caches, events } = deps.cluster;
   const { providers, clock, clusterId } = deps;
   const contents = caches.cache(volumeSnapshotContents);
+  const lent = caches.cache(volumeSnapshots, { namespace: storageNamespace });
   const claims = allClaims(caches);
   const volumes = allVolumes(caches);
   const virtual = caches.cache(virtualNodes);
@@ -98,6 +99,7 @@ function createServed(deps: SnapshotDeps): Controller {
       workers: 4,
       watches: [
         watch(contents, (content) => (isOurs(content) ? [content.metadata.name] : [])),
+        watch(lent, ({ metadata }) => [importContentName(metadata.name)]),
         watch(claims, ({ metadata }) => {
           const name = importContentName(metadata.uid ?? '');
           return contents.get({ name }) ? [name] : [];
@@ -112,8 +114,11 @@ function createServed(deps: SnapshotDeps): Controller {
 
   async function reconcile(name: string, signal: AbortSignal): Promise<Outcome> {
     const known = contents.get({ name });
-    if (known === undefined || !isOurs(known)) return settled;
-    if (isImport(known)) return endImport(known, signal);
+    const uid = claimUidOfImport(name);
+    const isLent = uid !== undefined && lent.get({ namespace: storageNamespace, name: uid }) !== undefined;
+    if (known === undefined) return isLent ? endImport(name, signal) : settled;
+    if (!isOurs(known)) return settled;
+    if (isImport(known)) return endImport(name, signal);
     let observed = await observe(known, signal);
     let actions = decide(observed);
     if (actions.some(isFinal)) {
@@ -288,29 +293,31 @@ function createServed(deps: SnapshotDeps): Controller {
     }
   }
 
-  async function endImport(content: Content, signal: AbortSignal): Promise<Outcome> {
-    const home = homeClaimOf(content.metadata.annotations);
-    const { namespace = '', name = '' } = home ?? {};
-    const claim = home && (await api.get(persistentVolumeClaims, { namespace, name }, signal));
-    const { name: lent = '' } = content.spec.volumeSnapshotRef;
-    const snapshot = await api.get(volumeSnapshots, { namespace: storageNamespace, name: lent }, signal);
+  /** `name`: of the content, which is made before its VolumeSnapshot, so that is read first: without a content then it has lost it. */
+  async function endImport(name: string, signal: AbortSignal): Promise<Outcome> {
+    const lentName = claimUidOfImport(name) ?? '';
+    const snapshot = await api.get(volumeSnapshots, { namespace: storageNamespace, name: lentName }, signal);
+    const content = await api.get(volumeSnapshotContents, { name }, signal);
+    const home = homeClaimOf(content?.metadata.annotations);
+    const { namespace = '', name: claimName = '' } = home ?? {};
+    const claim = home && (await api.get(persistentVolumeClaims, { namespace, name: claimName }, signal));
     const step = decideImport({ content, claim, snapshot });
     switch (step.do) {
       case 'nothing':
         return settled;
       case 'wait':
-        return waiting(step.on, nextLookMs(clock.now() - sinceOf(content, clock.now())));
+        return waiting(step.on, nextLookMs(clock.now() - sinceOf(step.content, clock.now())));
       case 'retain': {
-        const { uid, resourceVersion } = content.metadata;
+        const { uid, resourceVersion } = step.content.metadata;
         const patch = { metadata: { uid, resourceVersion }, spec: { deletionPolicy: 'Retain' } };
-        await tolerant(() => api.mergePatch(volumeSnapshotContents, refOf(content), patch, {}, signal));
+        await tolerant(() => api.mergePatch(volumeSnapshotContents, refOf(step.content), patch, {}, signal));
         return again(staleMs);
       }
       case 'removeSnapshot':
         await deleteObject(api, volumeSnapshots, step.snapshot, signal);
         return again(staleMs);
       case 'removeContent':
-        await deleteObject(api, volumeSnapshotContents, content, signal);
+        await deleteObject(api, volumeSnapshotContents, step.content, signal);
         return settled;
       default:
         return unreachable(step);

@@ -55,6 +55,18 @@ test.each<[string, Partial<Parameters<typeof decideImport>[0]>, object]>([
     { do: 'removeContent' },
   ],
   [
+    'goes when its content is gone already',
+    { content: undefined, claim: undefined },
+    { do: 'removeSnapshot', snapshot },
+  ],
+  ['is left alone while it goes without its content', { content: undefined, snapshot: going }, { do: 'nothing' }],
+  [
+    'is no VolumeSnapshot of a user that has no content',
+    { content: undefined, snapshot: { ...snapshot, spec: { source: { volumeSnapshotContentName: 'other' } } } },
+    { do: 'nothing' },
+  ],
+  ['is gone when both are', { content: undefined, snapshot: undefined }, { do: 'nothing' }],
+  [
     'is given back the policy Retain before it goes',
     { claim: undefined, content: { ...lent, spec: { ...lent.spec, deletionPolicy: 'Delete' } } },
     { do: 'retain' },

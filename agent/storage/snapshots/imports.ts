@@ -15,8 +15,12 @@ import { homeClaimOf, storageAnnotation, storageNamespace } from '#shared/domain
 
 type Claim = PersistentVolumeClaim;
 
+const contentPrefix = 'isthmus-import-';
 /** Of the claim with this UID. */
-export const importContentName = (claimUid: string): string => `isthmus-import-${claimUid}`;
+export const importContentName = (claimUid: string): string => `${contentPrefix}${claimUid}`;
+/** The inverse; undefined: the name of another content. Also the name of the VolumeSnapshot that is lent. */
+export const claimUidOfImport = (contentName: string): string | undefined =>
+  contentName.startsWith(contentPrefix) ? contentName.slice(contentPrefix.length) : undefined;
 
 /** Label of a content, by the snapshot controller: the node whose driver it is for. */
 const managedBy = `${snapshotControllerPrefix}managed-by`;
@@ -57,30 +61,39 @@ export const lentSnapshot = ({ metadata: { uid = '' } }: Claim): VolumeSnapshot 
 
 export type ImportStep =
   | { readonly do: 'nothing' }
-  | { readonly do: 'wait'; readonly on: string }
+  | { readonly do: 'wait'; readonly on: string; readonly content: VolumeSnapshotContent }
   /** With another policy its end would be that of the user's snapshot. */
-  | { readonly do: 'retain' }
+  | { readonly do: 'retain'; readonly content: VolumeSnapshotContent }
   | { readonly do: 'removeSnapshot'; readonly snapshot: VolumeSnapshot }
-  | { readonly do: 'removeContent' };
+  | { readonly do: 'removeContent'; readonly content: VolumeSnapshotContent };
 
+/** Whether it is one of ours that nothing has begun to remove, when there is no content of its name. */
+const isLentAlone = ({ metadata, spec }: VolumeSnapshot): boolean =>
+  metadata.deletionTimestamp === undefined &&
+  spec.source?.volumeSnapshotContentName === importContentName(metadata.name);
+
+/** As the API server has them now. */
 export interface ImportFacts {
-  readonly content: VolumeSnapshotContent;
-  /** What the content's annotations name, as the API server has it now. */
+  readonly content: VolumeSnapshotContent | undefined;
+  /** What the content's annotations name. */
   readonly claim: Claim | undefined;
   /** What the content is bound to, or is to be. */
   readonly snapshot: VolumeSnapshot | undefined;
 }
 
 export function decideImport({ content, claim, snapshot }: ImportFacts): ImportStep {
+  // Lent by a look at the claim from before it went: the content was gone again before its VolumeSnapshot was made.
+  if (content === undefined)
+    return snapshot !== undefined && isLentAlone(snapshot) ? { do: 'removeSnapshot', snapshot } : { do: 'nothing' };
   const home = homeClaimOf(content.metadata.annotations);
   const isWanted = claim !== undefined && claim.metadata.uid === home?.uid && !claim.spec?.volumeName;
   if (isWanted) return { do: 'nothing' };
   const isGoing = content.metadata.deletionTimestamp !== undefined;
-  if (content.spec.deletionPolicy !== 'Retain') return { do: 'retain' };
+  if (content.spec.deletionPolicy !== 'Retain') return { do: 'retain', content };
   const isOfContent = snapshot?.spec?.source?.volumeSnapshotContentName === content.metadata.name;
   if (snapshot !== undefined && isOfContent)
     return snapshot.metadata.deletionTimestamp === undefined
       ? { do: 'removeSnapshot', snapshot }
-      : { do: 'wait', on: `VolumeSnapshot ${storageNamespace}/${snapshot.metadata.name} to go` };
-  return isGoing ? { do: 'nothing' } : { do: 'removeContent' };
+      : { do: 'wait', on: `VolumeSnapshot ${storageNamespace}/${snapshot.metadata.name} to go`, content };
+  return isGoing ? { do: 'nothing' } : { do: 'removeContent', content };
 }

@@ -174,3 +174,24 @@ test.each(moments)(
   },
   300_000,
 );
+
+test('a VolumeSnapshot that was lent goes when its content is gone, whenever it was made, and one of a user in that namespace stays', async () => {
+  const { api } = world.consumer;
+  const make = (name: string, volumeSnapshotContentName: string) =>
+    api.create(volumeSnapshots, {
+      apiVersion: 'snapshot.storage.k8s.io/v1',
+      kind: 'VolumeSnapshot',
+      metadata: { namespace: 'liqo-storage', name },
+      spec: { source: { volumeSnapshotContentName } },
+    });
+  const names = async () => (await lentObjects()).map(({ metadata }) => metadata.name);
+  await make('early', 'isthmus-import-early');
+  await make('own', 'content-of-a-user');
+  const stop = await start();
+  await eventually('the first goes', async () => !(await names()).includes('early'));
+  await make('late', 'isthmus-import-late');
+  await eventually('the second goes', async () => !(await names()).includes('late'));
+  stop();
+  expect(await names()).toEqual(['own']);
+  await api.delete(volumeSnapshots, { namespace: 'liqo-storage', name: 'own' });
+});
