@@ -115,11 +115,11 @@ export default defineConfig({
           name: 'long',
           chaiConfig,
           setupFiles,
-          // Not of the copies of the tree that tests make in .build.
-          include: [...rooms.map((room) => `${room}/**/*.long.test.ts`), ...filesWithCases],
+          include: [long, ...filesWithCases],
           env: allCases,
           globalSetup,
-          exclude: ['**/node_modules/**'],
+          // Tests make copies of the tree in .build.
+          exclude: ['**/node_modules/**', '.build/**'],
           maxWorkers: 2,
           // All cases of a generated test, also beside other work.
           testTimeout: 1_800_000,
