@@ -61,7 +61,8 @@ export interface SnapshotDeps extends ControllerDeps {
 type Content = VolumeSnapshotContent;
 
 const staleMs = 200;
-const isImport = ({ metadata }: Content): boolean => metadata.labels?.[importLabel] !== undefined;
+const isImport = ({ metadata }: Content): boolean =>
+  metadata.labels?.[importLabel] !== undefined && claimUidOfImport(metadata.name) !== undefined;
 
 /** Begins once the kinds of snapshots are installed in this cluster. */
 export const createSnapshotController = (deps: SnapshotDeps): Controller =>
@@ -116,9 +117,8 @@ function createServed(deps: SnapshotDeps): Controller {
     const known = contents.get({ name });
     const uid = claimUidOfImport(name);
     const isLent = uid !== undefined && lent.get({ namespace: storageNamespace, name: uid }) !== undefined;
-    if (known === undefined) return isLent ? endImport(name, signal) : settled;
-    if (!isOurs(known)) return settled;
-    if (isImport(known)) return endImport(name, signal);
+    if (uid !== undefined && (known ? isImport(known) : isLent)) return endImport(name, uid, signal);
+    if (known === undefined || !isOurs(known)) return settled;
     let observed = await observe(known, signal);
     let actions = decide(observed);
     if (actions.some(isFinal)) {
@@ -293,10 +293,12 @@ function createServed(deps: SnapshotDeps): Controller {
     }
   }
 
-  /** `name`: of the content, which is made before its VolumeSnapshot, so that is read first: without a content then it has lost it. */
-  async function endImport(name: string, signal: AbortSignal): Promise<Outcome> {
-    const lentName = claimUidOfImport(name) ?? '';
-    const snapshot = await api.get(volumeSnapshots, { namespace: storageNamespace, name: lentName }, signal);
+  /**
+   * `name`: of the content, `uid`: of the claim, and the name of the VolumeSnapshot. A content is made before its VolumeSnapshot, so the VolumeSnapshot
+   * is read first: one without a content then has lost it.
+   */
+  async function endImport(name: string, uid: string, signal: AbortSignal): Promise<Outcome> {
+    const snapshot = await api.get(volumeSnapshots, { namespace: storageNamespace, name: uid }, signal);
     const content = await api.get(volumeSnapshotContents, { name }, signal);
     const home = homeClaimOf(content?.metadata.annotations);
     const { namespace = '', name: claimName = '' } = home ?? {};
@@ -308,8 +310,8 @@ function createServed(deps: SnapshotDeps): Controller {
       case 'wait':
         return waiting(step.on, nextLookMs(clock.now() - sinceOf(step.content, clock.now())));
       case 'retain': {
-        const { uid, resourceVersion } = step.content.metadata;
-        const patch = { metadata: { uid, resourceVersion }, spec: { deletionPolicy: 'Retain' } };
+        const { uid: contentUid, resourceVersion } = step.content.metadata;
+        const patch = { metadata: { uid: contentUid, resourceVersion }, spec: { deletionPolicy: 'Retain' } };
         await tolerant(() => api.mergePatch(volumeSnapshotContents, refOf(step.content), patch, {}, signal));
         return again(staleMs);
       }

@@ -62,6 +62,7 @@ export function createVolumeController(deps: VolumeDeps): Controller {
   const nodeCache = virtualNodeNodes(caches);
   const virtual = caches.cache(virtualNodes);
   const peers = caches.cache(foreignClusters);
+  const offloadings = caches.cache(namespaceOffloadings);
   const reportWait = createReportWait(events, clock);
 
   const ours = ({ metadata, ...rest }: PersistentVolume): string[] =>
@@ -132,15 +133,15 @@ export function createVolumeController(deps: VolumeDeps): Controller {
     const behindIt = !remote && real.kind === 'there' ? real.object.spec?.volumeName : undefined;
     const source = behindIt ? volumes.get({ name: behindIt }) : undefined;
     const nodes = nodeCache.list().filter((node) => peerOf(node) === remote?.provider);
-    const isLiqoctlMoving = losesData(volume) && (await liqoctlMoves(claimRef?.namespace, signal));
+    const isLiqoctlMoving = losesData(volume) && (await liqoctlMoves(claimRef?.namespace, look, signal));
     return { volume, home, real, source, reachable: nodes.some(isReady), isLiqoctlMoving, nowMs: clock.now() };
   }
 
   /** `liqoctl move volume` offloads the namespace of real claims for as long as it works, and has its copy there in a claim that nothing needs any more. */
-  async function liqoctlMoves(namespace: string | undefined, signal: AbortSignal): Promise<boolean> {
+  async function liqoctlMoves(namespace: string | undefined, look: Look, signal: AbortSignal): Promise<boolean> {
     if (namespace === storageNamespace) return false;
     const ref = { namespace: storageNamespace, name: namespaceOffloadingName };
-    return (await api.get(namespaceOffloadings, ref, signal)) !== undefined;
+    return (look.isFresh ? await api.get(namespaceOffloadings, ref, signal) : offloadings.get(ref)) !== undefined;
   }
 
   async function realHere(name: string, look: Look, signal: AbortSignal): Promise<RealClaim> {
