@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parse } from 'yaml';
 import type { Cluster } from '#kube/model/types.ts';
+import { createUnlessThere } from '#kube/writes/write-if-changed.ts';
 import {
   customResourceDefinitions,
   type PersistentVolume,
@@ -37,7 +38,7 @@ export async function installSnapshotKinds({ api }: Pick<Cluster, 'api'>): Promi
   const folder = await snapshotDefinitionsFolder();
   for (const { plural } of [volumeSnapshots, volumeSnapshotContents, volumeSnapshotClasses]) {
     const text = await readFile(path.join(folder, `snapshot.storage.k8s.io_${plural}.yaml`), 'utf8');
-    await api.create(customResourceDefinitions, parse(text));
+    await createUnlessThere(api, customResourceDefinitions, parse(text), AbortSignal.timeout(60_000));
   }
   await eventually('the kinds of snapshots', async () => {
     await Promise.all([api.list(volumeSnapshots), api.list(volumeSnapshotContents), api.list(volumeSnapshotClasses)]);

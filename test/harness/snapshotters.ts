@@ -12,8 +12,9 @@ import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { buildSnapshotter } from '#test/testbed/build.ts';
 import { runningComponents } from '#test/testbed/processes.ts';
+import { slotOf } from '#test/testbed/slots.ts';
 import { storageDriver } from '#test/testbed/storage-addons.ts';
-import type { BedCluster } from '#test/testbed/testbed.ts';
+import type { Bed, BedCluster } from '#test/testbed/testbed.ts';
 import { startTied, type TiedProgram } from './program.ts';
 import { installSnapshotKinds } from './snapshot-controller.ts';
 
@@ -27,11 +28,23 @@ const snapshotClass = (name: string, driver: string): VolumeSnapshotClass =>
     deletionPolicy: 'Delete',
   }) as VolumeSnapshotClass;
 
+const together = (all: readonly TiedProgram[]): TiedProgram => ({
+  async stop() {
+    await Promise.all(all.map((one) => one.stop()));
+  },
+});
+
 /**
- * Kinds and the classes `loop`, of the bed's driver, and `isthmus`, for volumes at providers, all of which stay; and programs, which end with this process.
- * `slot`: of the bed. Logs are beside those of the cluster.
+ * In every cluster of the bed, the kinds and the classes `loop`, of the bed's driver, and `isthmus`, for volumes at providers, all of which stay; and programs,
+ * which end with this process. Logs are beside those of the cluster.
  */
-export async function startSnapshotters(slot: number, cluster: BedCluster): Promise<TiedProgram> {
+export async function startSnapshotters({ dir, clusters }: Bed): Promise<TiedProgram> {
+  const slot = slotOf(dir);
+  if (slot === undefined) throw new TypeError(`no slot is taken for the bed in ${dir}`);
+  return together(await Promise.all(clusters.map((cluster) => startIn(cluster, slot))));
+}
+
+async function startIn(cluster: BedCluster, slot: number): Promise<TiedProgram> {
   const connection = await connectKubeconfig(await readFile(cluster.kubeconfigPath, 'utf8'));
   try {
     const api = createKubeApi(connection, { clock: systemClock, log: silentLog });
@@ -60,9 +73,5 @@ export async function startSnapshotters(slot: number, cluster: BedCluster): Prom
       });
     }),
   ];
-  return {
-    async stop() {
-      await Promise.all(all.map((one) => one.stop()));
-    },
-  };
+  return together(all);
 }

@@ -40,7 +40,7 @@ import { claim, genuine, on, openStorageStage, reader, shop, shopThere, writer }
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-snapshots') };
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
-const snapshotters: TiedProgram[] = [];
+let snapshotters: TiedProgram | undefined;
 let stage: Stage;
 let slot: number;
 
@@ -52,13 +52,12 @@ beforeAll(async () => {
     restartDelaySeconds: 1,
     async before({ bed }) {
       slot = slotOf(bed.dir) ?? Number.NaN;
-      const started = bed.clusters.map(async (cluster) => snapshotters.push(await startSnapshotters(slot, cluster)));
-      await Promise.all(started);
+      snapshotters = await startSnapshotters(bed);
     },
   });
 }, 900_000);
 afterAll(async () => {
-  await Promise.all(snapshotters.map((one) => one.stop()));
+  await snapshotters?.stop();
   await removeProductClusters(place);
 }, 180_000);
 inOrder('file');

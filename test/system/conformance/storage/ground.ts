@@ -3,11 +3,8 @@ import path from 'node:path';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { openProductClusters } from '#test/harness/product-clusters.ts';
-import type { TiedProgram } from '#test/harness/program.ts';
 import { startSnapshotters } from '#test/harness/snapshotters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import { slotOf } from '#test/testbed/slots.ts';
-import type { Bed } from '#test/testbed/testbed.ts';
 import { consumer } from '../../whole-clusters/stage.ts';
 import { type Ground, openRemoteGround } from '../ground.ts';
 import { suiteImages } from '../images.ts';
@@ -23,22 +20,10 @@ const offersItsClasses: KubeObject = {
   spec: { asProvider: { storageClasses: ['loop'] } },
 } as KubeObject;
 
-/** In every cluster of a bed. */
-async function startSnapshottersIn({ dir, clusters }: Bed): Promise<TiedProgram> {
-  const slot = slotOf(dir);
-  if (slot === undefined) throw new TypeError(`no slot is taken for the bed in ${dir}`);
-  const all = await Promise.all(clusters.map((cluster) => startSnapshotters(slot, cluster)));
-  return {
-    async stop() {
-      await Promise.all(all.map((one) => one.stop()));
-    },
-  };
-}
-
 export async function openStorageGround(place: Place, dir: string, log: (line: string) => void): Promise<Ground> {
   if (place === 'provider') {
     const peering = ['--resource', `requests.storage=${grantedStorage}`];
-    const storage = { policy: offersItsClasses, peering, start: startSnapshottersIn };
+    const storage = { policy: offersItsClasses, peering, start: startSnapshotters };
     return await openRemoteGround({ dir, log, virtual: 'all', storage });
   }
   const images = await suiteImages(cacheDir(), log);
@@ -46,7 +31,7 @@ export async function openStorageGround(place: Place, dir: string, log: (line: s
   const world = await openProductClusters({ root: repositoryRoot, dir, clusters, brokerPort: 7792, log });
   const rome = world.cluster(consumer);
   for (const image of images) await rome.importImage(image);
-  const snapshotters = await startSnapshottersIn(world.bed);
+  const snapshotters = await startSnapshotters(world.bed);
   await world.join(consumer);
   return {
     kubeconfigPath: rome.kubeconfigPath,
