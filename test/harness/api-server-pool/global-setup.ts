@@ -5,8 +5,10 @@ import path from 'node:path';
 import { poolVariable } from './lease.ts';
 import { createApiServerPool, describeServer } from './serving.ts';
 import { servePool } from './socket.ts';
+import { guardStackTraces } from './stack-traces.ts';
 
 export default async function setUp(): Promise<() => Promise<void>> {
+  guardStackTraces();
   const folder = await mkdtemp(path.join(os.tmpdir(), 'isthmus-pool-'));
   const file = path.join(folder, 'pool.sock');
   const pool = createApiServerPool((line) => console.error(line));
