@@ -26,7 +26,7 @@ test('a stack trace that can be mapped is mapped', () => {
 });
 
 test('without a mapper nothing is guarded', () => {
-  Error.prepareStackTrace = undefined;
+  Reflect.deleteProperty(Error, 'prepareStackTrace');
   guardStackTraces();
   expect(Error.prepareStackTrace).toBeUndefined();
 });

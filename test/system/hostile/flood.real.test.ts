@@ -14,8 +14,6 @@ import { guest, identity, inParallel, origin, shadow } from './hosted-consumers.
 
 const flood = Number(process.env.HOSTILE_PODS ?? 1_000);
 const quietSamples = 20;
-/** What a person would call at once; a machine that does everything on two cores takes part of it for itself. */
-const atOnceMs = 10_000;
 
 let under: WebhookCluster;
 let admin: KubeApi;
@@ -102,9 +100,10 @@ test(`while one consumer makes ${flood} pods, the provider's own pods and those 
       `pods of another consumer: ${reported(before, 'otherMs')} before, ${reported(during, 'otherMs')} meanwhile`,
     ].join('\n'),
   );
-  expect(during.length).toBeGreaterThan(3);
+  // In turn with the flood, and not behind it: measured against the flood itself, since machines differ.
+  expect(during.length).toBeGreaterThan(10);
   for (const what of ['ownMs', 'otherMs'] as const)
-    expect(Math.max(...during.map((one) => one[what])), what).toBeLessThan(atOnceMs);
+    expect(Math.max(...during.map((one) => one[what])), what).toBeLessThan((seconds * 1_000) / 2);
 });
 
 const podsOfGreedy = async (): Promise<number> => {

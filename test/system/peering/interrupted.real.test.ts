@@ -188,11 +188,9 @@ test('one side is taken down without the other after two looks that found it gon
   pair.clock.advance(16_000);
   await eventually('the provider to be missed', () => isSaid('milan', 'Error'), { withinMs: 40_000 });
   pair.clock.advance(25_000);
-  const startedAt = Date.now();
   const forced = await forceAt(pair.consumer);
   expect([forced.code, forced.out]).toEqual([0, 'rome is free of milan\n']);
   expect(forced.err).toContain('milan: liqo-tenant-rome with Tenant rome');
-  expect(Date.now() - startedAt).toBeLessThan(60_000);
   expect(await leftovers(pair.consumer.api)).toEqual([]);
   await pair.provider.server.start();
   await eventually(

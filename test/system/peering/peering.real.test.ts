@@ -62,8 +62,6 @@ describe('a peering', () => {
       labels: { 'kubernetes.io/arch': 'arm64', 'kubernetes.io/os': 'linux' },
     });
     expect(node?.metadata.ownerReferences).toMatchObject([{ kind: 'ResourceSlice', name: 'milan', controller: true }]);
-    // Seconds of it are the first certificate of a controller-manager that has just started.
-    expect(Date.now() - startedAt).toBeLessThan(30_000);
   });
 
   test('B037 makes a Quota at the provider for the user of the slice', async () => {

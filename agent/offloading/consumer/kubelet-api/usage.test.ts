@@ -151,10 +151,11 @@ test('labels that only look like a namespace and a pod do not let a line through
 
 test('a provider cannot keep the agent busy with a line that is hard to read', () => {
   const line = `a{${'namespace="demo",'.repeat(60_000)}x="y"} 1`;
-  const startedAt = performance.now();
+  const before = process.cpuUsage();
   expect(onlyPods(line, () => true)).toBe('');
   expect(windowMs('1'.repeat(150_000))).toBe(0);
-  expect(performance.now() - startedAt).toBeLessThan(1_000);
+  // Of the processor, so that it does not count how busy the machine is: a pattern that goes back over the line takes minutes.
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(5_000);
 });
 
 test('an answer that is no list of metrics is a problem in words like any other', async () => {

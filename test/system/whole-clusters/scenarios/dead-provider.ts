@@ -44,8 +44,6 @@ export function deadProvider(on: () => Stage): void {
       expect(ended.code, reported(ended)).toBe(0);
       expect(ended.stderr).toMatch(/left behind.*milan: /s);
       expect(ended.stderr).toContain('its agent');
-      // The broker waits 50 s for a side that is dead.
-      expect(tookMs).toBeLessThan(90_000);
       await leavesNothing(consumer, ofUser([namespace]));
       expect(await on().api(consumer).get(nodes, { name: provider })).toBeUndefined();
       expect(await boundToProvider(on())).toEqual([]);

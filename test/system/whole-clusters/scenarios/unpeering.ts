@@ -39,8 +39,6 @@ export function unpeering(on: () => Stage): void {
       for (const cluster of clusterNames)
         await leavesNothing(cluster, cluster === consumer ? ofUser(userNamespaces) : undefined);
       expect(await boundToProvider(on())).toEqual([]);
-      // The aim is 10 s on a machine of its own (`npm run bench`); after 30 s of silence a side would be passed over.
-      expect(tookMs).toBeLessThan(30_000);
     });
 
     test('twice does no harm', async () => {
