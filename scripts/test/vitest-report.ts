@@ -20,7 +20,7 @@ export interface Failure {
   readonly file: string;
   /** The test's full name; the file's own trouble (a hook, an import) has none. */
   readonly title?: string;
-  /** The first lines of what it said. */
+  /** What it said, without frames of other packages; a long text has lost its middle. */
   readonly message: string;
 }
 export interface Outcome {
@@ -29,7 +29,15 @@ export interface Outcome {
   readonly failures: readonly Failure[];
 }
 
-const firstLines = (text: string): string => text.split('\n').slice(0, 6).join('\n');
+const [headLines, tailLines] = [6, 30];
+
+/** A program that failed says why in its last lines, an assertion in its first. */
+function excerptOf(text: string): string {
+  const lines = text.split('\n').filter((line) => !/^\s+at .*(node_modules|node:)/.test(line));
+  const left = lines.length - headLines - tailLines;
+  if (left <= 1) return lines.join('\n');
+  return [...lines.slice(0, headLines), `(${left} lines left out)`, ...lines.slice(-tailLines)].join('\n');
+}
 
 /** `file`: path of the report. Throws when it is none. */
 export function readReport(file: string): Outcome {
@@ -40,8 +48,8 @@ export function readReport(file: string): Outcome {
     passed.set(name, assertionResults.filter((one) => one.status === 'passed').length);
     const failed = assertionResults.filter((one) => one.status === 'failed');
     for (const { fullName, failureMessages } of failed)
-      failures.push({ file: name, title: fullName, message: firstLines(failureMessages[0] ?? '') });
-    if (status === 'failed' && failed.length === 0) failures.push({ file: name, message: firstLines(message) });
+      failures.push({ file: name, title: fullName, message: excerptOf(failureMessages[0] ?? '') });
+    if (status === 'failed' && failed.length === 0) failures.push({ file: name, message: excerptOf(message) });
   }
   return { passed, failures };
 }
