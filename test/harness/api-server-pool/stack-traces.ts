@@ -1,3 +1,4 @@
+/** Stack traces in the process that runs the pool: they can be read also for modules that vitest has in its cache. */
 type PrepareStackTrace = NonNullable<typeof Error.prepareStackTrace>;
 
 /**
