@@ -175,7 +175,6 @@ export const namespaceRules: Readonly<Record<AgentRole, Rule[]>> = {
     rule('coordination.k8s.io', ['leases'], ['create', 'patch', 'update', ...read]),
   ],
   [agentRole.guest]: [
-    rule('', ['persistentvolumeclaims'], ['patch']),
     rule('', ['pods'], ['create']),
     rule('', ['pods/resize', 'pods/ephemeralcontainers'], ['patch']),
   ],
