@@ -2,7 +2,7 @@
 import { peerOf, virtualNodeNodes } from '#agent/model/peering-selections.ts';
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
-import { createUnlessThere, deleteObject } from '#kube/writes/write-if-changed.ts';
+import { createUnlessThere } from '#kube/writes/write-if-changed.ts';
 import { backoffMs } from '#shared/async/backoff.ts';
 import {
   namespaces,
@@ -13,24 +13,21 @@ import {
   persistentVolumes,
   storageClasses,
 } from '#shared/domain/core-kinds.ts';
-import { keyOf, namespaceOfKey, refOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { keyOf, namespaceOfKey, refOfKey } from '#shared/domain/kube-object.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
-import { type VolumeSnapshotContent, volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
-import { homeClaimOf, storageAnnotation, storageData, storageNamespace } from '#shared/domain/storage-keys.ts';
+import { homeClaimOf, storageAnnotation, storageNamespace } from '#shared/domain/storage-keys.ts';
 import { unreachable } from '#shared/domain/unreachable.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
-import { allClaims, allVolumes, isUnpublished, nodeOf, selectedNode, volumeNameOf } from '../model/claims.ts';
+import { allClaims, allVolumes, isUnpublished, nodeOf, volumeNameOf } from '../model/claims.ts';
 import { dataSourceOf } from '../model/data-source.ts';
 import type { ReachableProviders } from '../providers/reachable-providers.ts';
-import { lentContent, lentSnapshot } from '../snapshots/imports.ts';
 import { type Backing, decide, type Step } from './decide.ts';
 import { localClaim, localVolume, policyOf, remoteClaim, remoteNames, remoteVolume } from './objects.ts';
-import { snapshotOriginOf } from './snapshot-source.ts';
-import { readSnapshotSource } from './snapshot-source-facts.ts';
-import { type Origin, originOf, withOrigin } from './source.ts';
-import { readSource } from './source-facts.ts';
+import { readOrigin } from './origin.ts';
+import { withOrigin } from './source.ts';
 import { type SelectedNode, type Target, targetOf } from './target.ts';
+import { createBindingWrites } from './writes.ts';
 
 export interface BindingDeps extends ControllerDeps {
   readonly cluster: Cluster;
@@ -52,6 +49,8 @@ const isRefusal = (error: unknown): error is AppError =>
 export function createBindingController(deps: BindingDeps): Controller {
   const { api, caches, events } = deps.cluster;
   const { providers, clusterId, clock } = deps;
+  const apiOf = (provider: string | undefined) => (provider === undefined ? api : providers.of(provider)?.api);
+  const { reschedule, lend, unmark, discard } = createBindingWrites(deps.cluster, apiOf);
   const claims = allClaims(caches);
   const volumes = allVolumes(caches);
   const classes = caches.cache(storageClasses);
@@ -181,16 +180,11 @@ export function createBindingController(deps: BindingDeps): Controller {
     const source = name ? await api.get(persistentVolumes, { name }, signal) : undefined;
     const place = target.kind === 'remote' ? providers.of(target.provider)?.place(namespace) : undefined;
     const isBegun = published || backings.some(({ object }) => isUnpublished(object));
-    const origin = isBegun || isFinished ? undefined : await originFor(claim, target, signal);
+    const origin =
+      isBegun || isFinished
+        ? undefined
+        : await readOrigin(claim, target, { api, providers, classes: classes.list() }, signal);
     return perform(decide({ claim, target, published, backings, source, place, origin }), claim, target, signal);
-  }
-
-  async function originFor(claim: Claim, target: Target, signal: AbortSignal): Promise<Origin | undefined> {
-    if (target.kind !== 'local' && target.kind !== 'remote') return undefined;
-    const clusters = { api, providers };
-    return dataSourceOf(claim).kind === 'snapshot'
-      ? snapshotOriginOf(claim, target, await readSnapshotSource(claim, target, clusters, signal), classes.list())
-      : originOf(claim, target, await readSource(claim, target, clusters, signal), classes.list());
   }
 
   async function perform(step: Step, claim: Claim, target: Target, signal: AbortSignal): Promise<Outcome> {
@@ -207,7 +201,8 @@ export function createBindingController(deps: BindingDeps): Controller {
         events.emit(claim, 'Warning', 'ProvisioningFailed', step.message);
         return waiting(step.message, waitMs);
       case 'reschedule':
-        return reschedule(claim, step.message, signal, step.reason);
+        await reschedule(claim, step.message, signal, step.reason);
+        return settled;
       case 'unmark':
         await unmark(step.backing, signal);
         return again(staleMs);
@@ -215,7 +210,8 @@ export function createBindingController(deps: BindingDeps): Controller {
         await discard(step.backing, signal);
         return again(staleMs);
       case 'lend':
-        return lend(claim, step.original, signal);
+        await lend(claim, step.original, signal);
+        return again(staleMs);
       case 'createLocal':
         return target.kind === 'local'
           ? begin(
@@ -245,33 +241,6 @@ export function createBindingController(deps: BindingDeps): Controller {
   }
 
   const classOf = ({ spec }: Claim) => classes.get({ name: spec?.storageClassName ?? '' });
-  const apiOf = (provider: string | undefined) => (provider === undefined ? api : providers.of(provider)?.api);
-
-  /** The scheduler chooses again: nothing of this attempt goes on. */
-  async function reschedule(
-    claim: Claim,
-    message: string,
-    signal: AbortSignal,
-    reason = 'ProvisioningFailed',
-  ): Promise<Outcome> {
-    events.emit(claim, 'Warning', reason, `${message}; the scheduler is asked to choose another node`);
-    const { uid, resourceVersion } = claim.metadata;
-    const patch = { metadata: { uid, resourceVersion, annotations: { [selectedNode]: null } } };
-    try {
-      await api.mergePatch(persistentVolumeClaims, refOf(claim), patch, { answer: 'metadata' }, signal);
-    } catch (error) {
-      const code = codeOf(error);
-      if (code !== 'kube_not_found' && code !== 'kube_conflict') throw error;
-    }
-    return settled;
-  }
-
-  /** First the content, by which the end of the claim is noticed: neither outlives it. */
-  async function lend(claim: Claim, original: VolumeSnapshotContent, signal: AbortSignal): Promise<Outcome> {
-    await createUnlessThere(api, volumeSnapshotContents, lentContent(claim, original), signal);
-    await createUnlessThere(api, volumeSnapshots, lentSnapshot(claim), signal);
-    return again(staleMs);
-  }
 
   type Policy = ReturnType<typeof policyOf>;
 
@@ -304,7 +273,8 @@ export function createBindingController(deps: BindingDeps): Controller {
     const count = (refusals.get(uid)?.count ?? 0) + 1;
     const pauseMs = count === 1 ? 0 : backoffMs(count - 1, attempt);
     refusals.set(uid, { count, untilMs: clock.now() + pauseMs });
-    return reschedule(claim, message, signal);
+    await reschedule(claim, message, signal);
+    return settled;
   }
 
   /** Its name may still belong to the volume of an earlier claim. */
@@ -342,34 +312,6 @@ export function createBindingController(deps: BindingDeps): Controller {
     const where = backing.provider === undefined ? 'in this cluster' : `at cluster ${backing.provider}`;
     events.emit(claim, 'Normal', 'ProvisioningSucceeded', `volume ${volume.metadata.name} ${where}`);
     return settled;
-  }
-
-  async function unmark({ provider, object }: Backing, signal: AbortSignal): Promise<void> {
-    if (!isUnpublished(object)) return;
-    const patch = { metadata: { uid: object.metadata.uid, annotations: { [storageAnnotation.unpublished]: null } } };
-    await apiOf(provider)?.mergePatch(persistentVolumeClaims, refOf(object), patch, { answer: 'metadata' }, signal);
-  }
-
-  /** Only what no volume of this cluster ever stood for: there is no data in it. Of the claim as it was read: one that is published meanwhile stays. */
-  async function discard({ provider, object }: Backing, signal: AbortSignal): Promise<void> {
-    const to = apiOf(provider);
-    if (!to || object.metadata.deletionTimestamp !== undefined) return;
-    const { uid, resourceVersion } = object.metadata;
-    try {
-      if (provider === undefined) {
-        const only = { ...(uid !== undefined && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) };
-        await to.delete(persistentVolumeClaims, refOf(object), only, signal);
-        return;
-      }
-      const patch = {
-        metadata: { uid, resourceVersion, annotations: { [storageAnnotation.data]: storageData.delete } },
-      };
-      await to.mergePatch(persistentVolumeClaims, refOf(object), patch, { answer: 'metadata' }, signal);
-      await deleteObject(to, persistentVolumeClaims, object, signal);
-    } catch (error) {
-      const code = codeOf(error);
-      if (code !== 'kube_conflict' && code !== 'kube_not_found') throw error;
-    }
   }
 
   /** Real claims of this name whose claim vanished before its volume was made. */
