@@ -1,5 +1,5 @@
 /** Provider: answers each replicated slice, authentication and resources in one status write. */
-import { sliceSubject, sliceUser } from '#agent/model/peer-user.ts';
+import { sliceUser } from '#agent/model/peer-user.ts';
 import {
   keysSecret,
   ownNodes,
@@ -11,54 +11,31 @@ import {
 } from '#agent/model/peering-selections.ts';
 import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
 import { conditionOf, isAccepted, isReplica } from '#agent/model/slice-roles.ts';
-import { peerOfNamespace, placementOf } from '#agent/model/tenant-namespaces.ts';
-import { lifetimeOf } from '#agent/pki/certificate.ts';
-import { checkCertificateRequest } from '#agent/pki/certificate-request.ts';
-import { readPublicKey } from '#agent/pki/cluster-keys.ts';
-import { fromBase64 } from '#agent/pki/pem.ts';
+import { placementOf } from '#agent/model/tenant-namespaces.ts';
 import { createReportWait } from '#agent/runtime/wait-events.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
-import { ownerName, ownerOf } from '#kube/writes/owner-references.ts';
-import { deleteObject, writeStatus } from '#kube/writes/write-if-changed.ts';
-import { certificateSigningRequests, secrets, storageClasses } from '#shared/domain/core-kinds.ts';
+import { ownerName } from '#kube/writes/owner-references.ts';
+import { writeStatus } from '#kube/writes/write-if-changed.ts';
+import { storageClasses } from '#shared/domain/core-kinds.ts';
 import { sameJson } from '#shared/domain/json-equality.ts';
-import { type KubeObject, keyOf, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
+import { type KubeObject, keyOf, refOfKey } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, requeueAfterMs, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { addResources, excessOver, type Resources, resourceTexts } from '#shared/domain/quantity.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 import type { StorageType } from '#shared/schema/definition/fields.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { type ResourceSlice, resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
-import type { Tenant } from '#shared/schema/liqo/tenant.ts';
-import type { Credential } from '../credentials/issue-token.ts';
-import { credentialSecretName } from '../credentials/issued-token.ts';
-import { certificateSeconds, type PeeringDeps } from '../model/deps.ts';
-import { accessParams, ensureCredential, heldCredential } from '../tenant/issue-credential.ts';
-import { certificateSecretName, type Holder } from '../tenant/issued-certificate.ts';
+import type { PeeringDeps } from '../model/deps.ts';
 import { cordonOf, drainOf, endDrain } from './drain.ts';
 import { decideGrant, defaultNodeResources, type Grant, isDefaultClass, toleratedTaints } from './grant.ts';
 import { leftBehind, placedPods, trackUsage } from './own-usage.ts';
 import { providerConditions, supplyOf } from './provider-state.ts';
 import { growAfterMs } from './share.ts';
+import { createSliceAuthentication } from './slice-authentication.ts';
 import { answer, platformOf, type SliceFacts } from './status.ts';
 import { offeredClasses } from './storage-offer.ts';
 import { createStorageRoom } from './storage-room.ts';
-
-/** Undefined when the request is right; otherwise why not. */
-function requestRefusal(slice: ResourceSlice, tenant: Tenant, consumer: string): string | undefined {
-  const { publicKey, authzPolicy } = tenant.spec;
-  try {
-    const key =
-      authzPolicy === 'TolerateNoHandshake' ? undefined : readPublicKey(Buffer.from(publicKey ?? '', 'base64'));
-    checkCertificateRequest(fromBase64(slice.spec.csr ?? ''), sliceSubject(slice.metadata.name, consumer), key);
-    return undefined;
-  } catch (error) {
-    if (error instanceof AppError) return error.message;
-    throw error;
-  }
-}
 
 /** Not a slice, which has a namespace: what the pods of this cluster request has changed. */
 const sharesKey = 'shares';
@@ -83,10 +60,9 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
   const classCache = caches.cache(storageClasses);
   const room = createStorageRoom(caches, { classes: classCache, nodes: nodeCache });
   const keys = keysSecret(caches, config.systemNamespace);
-  const issueDeps = {
-    ...{ api, clock, secretCache, requestCache, config, keys },
-    lifetimeSeconds: certificateSeconds(config),
-  };
+  const { authenticate, forget } = createSliceAuthentication({
+    ...{ api, clock, config, keys, secretCache, requestCache, tenantCache, namespaces },
+  });
   const reportWait = createReportWait(events, clock);
   /** The last answer of each slice, which the cache may not show yet: two slices decided in a row must not share one limit twice. */
   const granted = new Map<string, Record<string, string>>();
@@ -97,25 +73,6 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     replicas()
       .filter((slice) => slice.metadata.namespace === (object.metadata.namespace ?? object.metadata.name))
       .map(keyOf);
-
-  async function forget(ref: ObjectRef, signal: AbortSignal): Promise<void> {
-    const { namespace = '' } = ref;
-    const consumer = peerOfNamespace(namespaces.list(), namespace);
-    const of = { slice: ref.name };
-    const stored = [certificateSecretName(of), credentialSecretName(of)]
-      .map((secret) => secretCache.get({ namespace, name: secret }))
-      .filter((secret) => secret !== undefined && ownerName(resourceSlices, secret) === ref.name);
-    const requests = requestCache.list().filter((request) => {
-      const of = peerOf(request) ?? '';
-      return (
-        request.metadata.labels?.[label.resourceSliceName] === ref.name &&
-        (of === consumer || tenantCache.byIndex('cluster', of).length === 0)
-      );
-    });
-    if (stored.length + requests.length === 0 || (await api.get(resourceSlices, ref, signal)) !== undefined) return;
-    for (const secret of stored) if (secret !== undefined) await deleteObject(api, secrets, secret, signal);
-    for (const request of requests) await deleteObject(api, certificateSigningRequests, request, signal);
-  }
 
   const grantedTo = (slice: ResourceSlice): Record<string, string> =>
     granted.get(slice.metadata.uid ?? '') ??
@@ -212,44 +169,6 @@ export function createRemoteSliceController({ cluster, config, clock, log }: Pee
     if (verdict?.status === 'Denied' && before !== 'Denied') {
       events.emit(slice, 'Warning', verdict.reason ?? 'ResourcesDenied', verdict.message ?? 'denied');
     }
-  }
-
-  /**
-   * The consumer has changed its key and will send a new request shortly. Until then the credentials for this request stay, so that no pod loses its
-   * node. They are not renewed. Undefined: there were none, or they have ended.
-   */
-  function heldBy(slice: ResourceSlice, tenant: Tenant): Credential | undefined {
-    if (!isAccepted(slice, 'Authentication')) return undefined;
-    const { namespace = '', name } = slice.metadata;
-    const isValid = (certificate: string): boolean => lifetimeOf(fromBase64(certificate)).notAfterMs > clock.now();
-    return heldCredential(secretCache, tenant, { namespace, slice: name }, slice.spec.csr, isValid, clock.now());
-  }
-
-  /** What authentication came to; an outcome when it is not decided yet. */
-  async function authenticate(
-    slice: ResourceSlice,
-    tenant: Tenant,
-    signal: AbortSignal,
-  ): Promise<{ readonly facts: SliceFacts['authentication']; readonly next: Outcome } | { readonly outcome: Outcome }> {
-    const consumer = tenant.spec.clusterID;
-    const refusal = requestRefusal(slice, tenant, consumer);
-    const held = refusal === undefined ? undefined : heldBy(slice, tenant);
-    if (refusal !== undefined && held === undefined) return { facts: { denied: refusal }, next: settled };
-    const holder: Holder = {
-      consumer,
-      namespace: slice.metadata.namespace ?? '',
-      owner: ownerOf(resourceSlices, slice),
-      slice: slice.metadata.name,
-    };
-    if (held !== undefined) return { facts: { authParams: accessParams(config, tenant, held) }, next: again(30_000) };
-    const subject = sliceSubject(slice.metadata.name, consumer);
-    const request = { subject, csrPem: fromBase64(slice.spec.csr ?? '') };
-    const issue = await ensureCredential(issueDeps, tenant, holder, request, signal);
-    if (issue.state === 'waiting') return { outcome: waiting(issue.on, 10_000) };
-    if (issue.state === 'refused') return { facts: { denied: issue.message }, next: again(30_000) };
-    const authParams = accessParams(config, tenant, issue.credential);
-    const dueMs = Math.min(Math.max(1_000, issue.renewAtMs - clock.now()), 6 * 3_600_000);
-    return { facts: { authParams }, next: issue.pending === undefined ? again(dueMs) : waiting(issue.pending, 10_000) };
   }
 
   async function reply(slice: ResourceSlice, signal: AbortSignal): Promise<Outcome> {
