@@ -1,5 +1,5 @@
 /** What of an installation is other than this program would install it. Pure. */
-import { agentRights } from '#cli/install/manifests.ts';
+import { agentRights } from '#cli/install/rights-manifests.ts';
 import type { ClusterRole, CustomResourceDefinition } from '#shared/domain/core-kinds.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';

@@ -174,10 +174,7 @@ export const namespaceRules: Readonly<Record<AgentRole, Rule[]>> = {
     // Where it does the work of a node as well: which replica of a gateway is active.
     rule('coordination.k8s.io', ['leases'], ['create', 'patch', 'update', ...read]),
   ],
-  [agentRole.guest]: [
-    rule('', ['pods'], ['create']),
-    rule('', ['pods/resize', 'pods/ephemeralcontainers'], ['patch']),
-  ],
+  [agentRole.guest]: [rule('', ['pods'], ['create']), rule('', ['pods/resize', 'pods/ephemeralcontainers'], ['patch'])],
   [agentRole.offloaded]: [
     rule('', ['configmaps', 'secrets'], read),
     rule('networking.k8s.io', ['ingresses'], ['list', 'watch']),

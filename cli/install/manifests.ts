@@ -2,23 +2,15 @@
 import type { ProfileName } from '#cli/platform/profiles.ts';
 import type { PlatformSettings } from '#cli/platform/settings.ts';
 import { agentAccount } from '#shared/domain/agent-roles.ts';
-import type {
-  ClusterRole,
-  ClusterRoleBinding,
-  Deployment,
-  Role,
-  Service,
-  ServiceAccount,
-} from '#shared/domain/core-kinds.ts';
+import type { Deployment, Service } from '#shared/domain/core-kinds.ts';
 import { type CredentialSetting, credentialVariable } from '#shared/domain/credential-setting.ts';
-import type { ConfigMap, KubeObject, Namespace, RoleBinding, Secret } from '#shared/domain/kube-object.ts';
+import type { ConfigMap, KubeObject, Namespace, Secret } from '#shared/domain/kube-object.ts';
 import { admission, clusterIdConfigMap, linuxOnly, systemNamespace } from '#shared/domain/liqo-keys.ts';
-import { fabricTenantRole, gatewayConstraintsRole, type NodeProcess } from '#shared/domain/network-keys.ts';
+import { gatewayConstraintsRole, type NodeProcess } from '#shared/domain/network-keys.ts';
 import { systemRoleOfPeeringUsers, tenantRoleOfPeeringUsers } from '#shared/domain/peering-user-roles.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
 import { customResourceDefinitions } from '#shared/schema/crd.ts';
 import { defaultSharePercent, type PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
-import { agentRules, leaseRules, namespaceRules } from './agent-rights.ts';
 import { alone, withNodeProcess } from './arrangement.ts';
 import { callerManifests } from './caller-manifests.ts';
 import { fabricManifests } from './fabric-manifests.ts';
@@ -28,6 +20,7 @@ import { type MetricsAccess, metricsEnv, metricsManifests, metricsPort } from '.
 import { networkManifests } from './network-manifests.ts';
 import { platformManifests } from './platform-manifests.ts';
 import type { ClusterRanges } from './ranges.ts';
+import { agentRights } from './rights-manifests.ts';
 import { type StorageInstallOptions, storageManifests } from './storage-manifests.ts';
 
 export interface InstallOptions {
@@ -89,9 +82,7 @@ export const controllerSelector = Object.entries(controllerLabels)
   .map(([key, value]) => `${key}=${value}`)
   .join(',');
 
-const rbac = 'rbac.authorization.k8s.io';
 const within = { namespace: systemNamespace } as const;
-const subjects = [{ kind: 'ServiceAccount', name: agentName, namespace: systemNamespace }];
 
 /** Cluster-wide first, then what lives in the system namespace; the Deployment last, so that it starts into a complete world. */
 export function agentManifests(options: InstallOptions): KubeObject[] {
@@ -146,75 +137,6 @@ const namespace = (hasNetwork: boolean): Namespace => ({
     name: systemNamespace,
     labels: { ...installLabel, ...(hasNetwork && { 'pod-security.kubernetes.io/enforce': 'privileged' }) },
   },
-});
-
-/** The ServiceAccount of the controllers and all that it may do. */
-export const agentRights = (platform?: PlatformSettings): KubeObject[] => [
-  clusterRole(
-    agentName,
-    agentRules([
-      ...remoteRoles().map(({ metadata }) => metadata.name),
-      fabricTenantRole,
-      ...(platform?.securityContextConstraints ? [gatewayConstraintsRole] : []),
-      ...Object.keys(namespaceRules).sort(),
-    ]),
-  ),
-  ...Object.entries(namespaceRules).map(([name, rules]) => clusterRole(name, rules)),
-  clusterRoleBinding(),
-  serverCaBinding(),
-  serviceAccount(),
-  ...Object.entries(leaseRules).flatMap(([namespace, rules]) => [
-    leaseRole(namespace, rules),
-    roleBinding(leasesName, namespace, { kind: 'Role', name: leasesName }),
-  ]),
-];
-
-const clusterRole = (name: string, rules: ClusterRole['rules']): ClusterRole => ({
-  apiVersion: `${rbac}/v1`,
-  kind: 'ClusterRole',
-  metadata: { name, labels: { ...installLabel } },
-  rules: rules ?? [],
-});
-
-const leasesName = `${agentName}-leases`;
-const leaseRole = (namespace: string, rules: NonNullable<Role['rules']>): Role => ({
-  apiVersion: `${rbac}/v1`,
-  kind: 'Role',
-  metadata: { name: leasesName, namespace, labels: { ...installLabel } },
-  rules,
-});
-
-const clusterRoleBinding = (): ClusterRoleBinding => ({
-  apiVersion: `${rbac}/v1`,
-  kind: 'ClusterRoleBinding',
-  metadata: { name: agentName, labels: { ...installLabel } },
-  roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: agentName },
-  subjects,
-});
-
-/** The kubelet endpoint trusts the API server's client CA, which stands in a ConfigMap of kube-system. */
-const serverCaBinding = (): RoleBinding =>
-  roleBinding(`${agentName}-authentication-reader`, 'kube-system', {
-    kind: 'Role',
-    name: 'extension-apiserver-authentication-reader',
-  });
-
-const roleBinding = (
-  name: string,
-  namespace: string,
-  role: { readonly kind: string; readonly name: string },
-): RoleBinding => ({
-  apiVersion: `${rbac}/v1`,
-  kind: 'RoleBinding',
-  metadata: { name, namespace, labels: { ...installLabel } },
-  roleRef: { apiGroup: rbac, ...role },
-  subjects,
-});
-
-const serviceAccount = (): ServiceAccount => ({
-  apiVersion: 'v1',
-  kind: 'ServiceAccount',
-  metadata: { name: agentName, ...within, labels: { ...installLabel } },
 });
 
 const clusterIdMap = (clusterId: string): ConfigMap => ({

@@ -1,7 +1,8 @@
 /** Connections with the rights that `isthmus join` gives to the agent, and no more: what a controller lacks fails its test. */
 import { parse, stringify } from 'yaml';
 import { typeOf } from '#cli/install/apply.ts';
-import { agentName, agentRights } from '#cli/install/manifests.ts';
+import { agentName } from '#cli/install/manifests.ts';
+import { agentRights } from '#cli/install/rights-manifests.ts';
 import { createKubeApi } from '#kube/http/client.ts';
 import type { ClusterConnection } from '#kube/http/connection.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
