@@ -16,6 +16,7 @@ import { createRulebook } from '../guests/rulebook.ts';
 import { offloadedPodCache, shadowPodCache } from '../model/caches.ts';
 import { guestClaimCache, keptVolumeCache } from '../storage/caches.ts';
 import { usedBy } from '../storage/demand.ts';
+import { createSnapshotUsage } from './snapshot-usage.ts';
 import { UsageTotals } from './usage-totals.ts';
 
 /** Resources that the quota names, and all others in use. */
@@ -62,10 +63,14 @@ export function createQuotaUsageController({ cluster, clock, log }: PeeringDeps)
     return usedBy({
       claims: claims.list().filter((claim) => claim.metadata.labels?.[guestVolume.label] === consumer),
       kept: kept.list().filter((volume) => volume.metadata.labels?.[guestVolume.keptFor] === consumer),
+      snapshots: snapshots.of(consumer),
     });
   };
+  const snapshots = createSnapshotUsage({ cluster, clock, log }, (consumer) => {
+    for (const key of quotasOfConsumer(consumer)) controller.enqueue(key);
+  });
   const writtenAt = new Map<string, number>();
-  return createController(
+  const controller = createController(
     {
       name: 'quota-usage',
       workers: 1,
@@ -92,4 +97,14 @@ export function createQuotaUsageController({ cluster, clock, log }: PeeringDeps)
     },
     { clock, log },
   );
+  return {
+    ...controller,
+    measure(by) {
+      controller.measure(by);
+      snapshots.controller.measure(by);
+    },
+    async run(signal) {
+      await Promise.all([controller.run(signal), snapshots.controller.run(signal)]);
+    },
+  };
 }

@@ -1,5 +1,6 @@
 /** VolumeSnapshots of guests at the provider, as the API server asks and kubectl shows: of what they are taken, how much fits, what is left of them. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemIds } from '#agent/runtime/ids.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { clusterRoles, namespaces, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
@@ -14,7 +15,11 @@ import {
   playSnapshotController,
 } from '#test/harness/snapshot-controller.ts';
 import { provisionVolumes, type VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
-import { offloadingApi, startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
+import { deps, offloadingApi, startWebhookCluster, until, type WebhookCluster } from '#test/harness/webhook-cluster.ts';
+import { createQuotaUsageController } from '../quota/usage-controller.ts';
+
+const stop = new AbortController();
+let running: Promise<unknown>;
 
 const as = ['--as=slice-1', '--as-group=cons', '--as-group=system:authenticated'];
 const apps = 'apps-cons';
@@ -65,6 +70,18 @@ beforeAll(async () => {
   await installSnapshotKinds(cluster);
   taken = await playSnapshotController(cluster);
   disk.handleOf = taken.handleOf;
+  running = createQuotaUsageController({
+    ...deps,
+    cluster,
+    clusterId: 'here',
+    ids: systemIds,
+    config: {
+      apiServerUrl: 'https://here.example',
+      apiServerCa: '',
+      systemNamespace: 'liqo',
+      credentials: 'certificate',
+    },
+  }).run(stop.signal);
   const labels = { 'liqo.io/replicated': 'true', 'liqo.io/originID': 'cons', 'liqo.io/remote-cluster-id': 'cons' };
   await cluster.api.create(quotas, {
     apiVersion: offloadingApi,
@@ -93,6 +110,8 @@ beforeAll(async () => {
   });
 }, 900_000);
 afterAll(async () => {
+  stop.abort();
+  await running;
   await taken?.stop();
   await disk?.stop();
   await under?.stop();
@@ -114,6 +133,16 @@ test('a snapshot of a claim of its own is taken, marked with its consumer, and i
       'isthmus.dev/kept-home-claim': JSON.stringify({ namespace: 'apps', name: 'monday', uid: 'u1' }),
     },
   });
+});
+
+/** As the Quota of the consumer says, which `isthmus slice list` shows and the offered `maximumVolumeSize` is made of. */
+const usedOfStorage = async (): Promise<unknown> =>
+  (await cluster.api.get(quotas, { namespace: 'liqo-tenant-cons', name: 'slice-1' }))?.status?.used?.[
+    'requests.storage'
+  ];
+
+test('the Quota of the consumer says what snapshots take of its storage', async () => {
+  await until(async () => expect(await usedOfStorage()).toBe('4Gi'));
 });
 
 test('no other source, no class and no content are taken, and no right reaches the contents', async () => {
@@ -166,6 +195,7 @@ test('a snapshot counts as its volume, for claims and for other snapshots', asyn
     await until(async () => expect(await found(`race-${i}`)).toBeUndefined());
   }
   expect(taken.data.size).toBe(1);
+  await until(async () => expect(await usedOfStorage()).toBe('4Gi'));
 });
 
 test('a claim begins as a snapshot of its own, and as no other', async () => {
@@ -217,4 +247,6 @@ test('the end of the mapping leaves the data of every snapshot, and no namespace
   const kept = await cluster.api.list(volumeSnapshotContents, { labelSelector: 'isthmus.dev/kept-for=cons' });
   expect(kept).toHaveLength(2);
   for (const { spec } of kept) expect(spec.deletionPolicy).toBe('Retain');
+  // Two claims, and a snapshot that has ended with its namespace beside the one that had ended before, of 2Gi each.
+  await until(async () => expect(await usedOfStorage()).toBe('8Gi'));
 });
