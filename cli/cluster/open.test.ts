@@ -7,7 +7,7 @@ import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { capturedIo } from '#cli/captured-io.ts';
 import { configMaps, pods, secrets } from '#shared/domain/core-kinds.ts';
-import { codeOf } from '#shared/errors/app-error.ts';
+import { type AppError, codeOf } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { openCluster } from './open.ts';
@@ -72,18 +72,40 @@ describe('a command is told', () => {
     });
   });
 
-  test('that an API server is silent for 15 s', async () => {
+  test('that an API server is silent for 15 s, and for 65 s after a write, which may wait for webhooks of others', async () => {
     let asked = 0;
     const server = await listen(http.createServer(() => asked++));
     const clock = new ManualClock();
     const kube = await opened(server, { clock });
-    const silent = Promise.allSettled([kube.list(pods), kube.create(configMaps, configMap), kube.version()]);
-    await eventually('the requests', () => asked === 3);
+    const failed = async (answer: Promise<unknown>): Promise<AppError> =>
+      answer.then(
+        () => expect.fail('it was answered'),
+        (error) => error as AppError,
+      );
+    const read = Promise.all([kube.list(pods), kube.version()].map(failed));
+    const written = Promise.all(
+      [
+        kube.create(configMaps, configMap),
+        kube.apply(configMaps, configMap, 'test'),
+        kube.mergePatch(configMaps, configMap.metadata, {}),
+        kube.delete(configMaps, configMap.metadata),
+      ].map(failed),
+    );
+    let isWritten = false;
+    void written.then(() => {
+      isWritten = true;
+    });
+    await eventually('the requests', () => asked === 6);
     clock.advance(15_000);
-    const errors = (await silent).map((settled) => (settled.status === 'rejected' ? settled.reason : undefined));
-    expect(errors.map(codeOf)).toEqual(['kube_unreachable', 'kube_unreachable', 'kube_unreachable']);
-    expect(errors[0].message).toBe(`${server} did not answer GET /api/v1/pods within 15 s`);
-    expect(asked).toBe(3);
+    const [list, version] = await read;
+    expect([list, version].map(codeOf)).toEqual(['kube_unreachable', 'kube_unreachable']);
+    expect(list?.message).toBe(`${server} did not answer GET /api/v1/pods within 15 s`);
+    expect(isWritten).toBe(false);
+    clock.advance(50_000);
+    const errors = await written;
+    expect(errors.map(codeOf)).toEqual(Array.from({ length: 4 }, () => 'kube_unreachable'));
+    expect(errors[0]?.message).toBe(`${server} did not answer POST /api/v1/namespaces/shop/configmaps within 65 s`);
+    expect(asked).toBe(6);
   });
 
   test('that what gives the credentials fails', async () => {

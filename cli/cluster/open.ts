@@ -51,8 +51,13 @@ export interface KubeClient {
 /** For `collect`, of kinds whose objects are a few kB each; a Node has 20 kB and more. */
 export const smallObjects = { pageSize: 250 } as const satisfies CollectOptions;
 
-/** For an answer, and for silence within one. Commands that wait longer ask again themselves. */
+/** For the answer to a read, and for silence within one. Commands that wait longer ask again themselves. */
 const timeoutMs = 15_000;
+/**
+ * For the answer to a write. The API server calls admission webhooks first, up to 30 s for each, and ends the request itself after 60 s: until then the
+ * object may still be written.
+ */
+const writeTimeoutMs = 65_000;
 
 /** Its connections close when `signal` aborts; idle ones keep no process alive. */
 export const openCluster = async (target: KubeTarget, io: Pick<CliIo, 'clock' | 'signal'>): Promise<KubeClient> =>
@@ -101,6 +106,7 @@ export async function openLoaded(
   setMaxListeners(0, signal);
   signal.addEventListener('abort', () => connection.close(), { once: true });
   const api = createKubeApi(connection, { clock, log: silentLog }, { timeoutMs, retries: 0 });
+  const writes = createKubeApi(connection, { clock, log: silentLog }, { timeoutMs: writeTimeoutMs, retries: 0 });
   return {
     server,
     get: (type, ref) =>
@@ -128,16 +134,17 @@ export async function openLoaded(
     apply: <T extends KubeObject>(type: ResourceType, object: T, fieldManager: string) =>
       ask(
         `apply ${nameOf(type, refOf(object))}`,
-        repeatable(() => api.apply(type as ResourceType<T>, object as Applied<T>, { fieldManager }, signal)),
+        repeatable(() => writes.apply(type as ResourceType<T>, object as Applied<T>, { fieldManager }, signal)),
       ),
-    create: (type, object) => ask(`create ${nameOf(type, refOf(object))}`, () => api.create(type, object, {}, signal)),
+    create: (type, object) =>
+      ask(`create ${nameOf(type, refOf(object))}`, () => writes.create(type, object, {}, signal)),
     delete: async (type, ref, uid) =>
       (await served(`delete ${nameOf(type, ref)}`, () =>
-        api.delete(type, ref, { propagationPolicy: 'Background', ...(uid !== undefined && { uid }) }, signal),
+        writes.delete(type, ref, { propagationPolicy: 'Background', ...(uid !== undefined && { uid }) }, signal),
       )) === true,
     async mergePatch(type, ref, patch, subresource) {
       await ask(`patch ${nameOf(type, ref)}`, () =>
-        api.mergePatch(type, ref, patch, subresource === undefined ? {} : { subresource }, signal),
+        writes.mergePatch(type, ref, patch, subresource === undefined ? {} : { subresource }, signal),
       );
     },
     version: () =>
@@ -173,7 +180,12 @@ export async function openLoaded(
       ),
     async refusalOf(type, object) {
       try {
-        await api.apply(type, object as Applied<KubeObject>, { fieldManager: 'isthmus-check', dryRun: true }, signal);
+        await writes.apply(
+          type,
+          object as Applied<KubeObject>,
+          { fieldManager: 'isthmus-check', dryRun: true },
+          signal,
+        );
         return undefined;
       } catch (error) {
         if (!(error instanceof AppError) || error.detail.status === undefined) throw error;
