@@ -3,10 +3,11 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Command, Help } from 'commander';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { facts, ScriptedAgent, send } from '#functions/local/scripted-agent.ts';
 import { type BrokerChild, serveBroker } from './broker-child.ts';
 import { capturedIo, isthmus, type Options, type Ran } from './captured-io.ts';
+import { commands } from './commands.ts';
 import { createProgram } from './program.ts';
 
 let dir = '';
@@ -49,6 +50,21 @@ test('the help of the program says of each command what the command itself takes
   expect(listed.helpInformation()).toBe(whole.helpInformation());
   for (const term of terms(whole)) expect(listed.helpInformation()).toContain(`\n  ${term}`);
 });
+
+test.each([['--version'], ['--help'], ['help'], ['mispeer'], []])(
+  '`isthmus %s` loads no command: that would take twice the time of a start',
+  async (...args) => {
+    const loads = Object.values(commands).map((one) => vi.spyOn(one, 'load'));
+    try {
+      await isthmus(args);
+      expect(loads.filter(({ mock }) => mock.calls.length > 0)).toEqual([]);
+      await isthmus(['peer', '--help']);
+      expect(loads.filter(({ mock }) => mock.calls.length > 0)).toHaveLength(1);
+    } finally {
+      for (const load of loads) load.mockRestore();
+    }
+  },
+);
 
 test.each([['--help'], ['help'], []])('`isthmus %s` prints the help of the program', async (...args) => {
   const asked = await isthmus(args);

@@ -90,6 +90,7 @@ function neededBy(args: readonly string[]): readonly string[] {
   const [first, second] = args.filter((arg) => !arg.startsWith('-'));
   const asked = first === 'help' ? second : first;
   if (asked === 'completion') return Object.keys(commands);
+  if (asked === undefined) return [];
   return Object.entries(commands).flatMap(([name, { alias }]) => (asked === name || asked === alias ? [name] : []));
 }
 
