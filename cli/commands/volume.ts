@@ -154,7 +154,8 @@ async function adopt(io: CliIo, name: string, options: AdoptOptions): Promise<vo
       { detail: { field: '--namespace', ...(spec.claim && { remedy: `add --namespace ${spec.claim.namespace}` }) } },
     );
   const { namespace = spec.remoteClaim.namespace } = options;
-  const { claim = (isOwn ? spec.claim : spec.remoteClaim)?.name ?? spec.remoteClaim.name } = options;
+  // The claim that is made again has the consumer's name for it here, also where the one that had the volume had got another one.
+  const { claim = spec.claim?.name ?? spec.remoteClaim.name } = options;
   const problem = namespaceNameProblem(namespace);
   if (problem !== undefined)
     throw new AppError('invalid_input', `the namespace ${problem}`, {

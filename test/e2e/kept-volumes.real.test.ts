@@ -29,13 +29,13 @@ const run = (...args: string[]): Promise<Ran> => isthmus([...args, '--kubeconfig
 const claimOf = (namespace: string, name: string) => cluster.api.get(persistentVolumeClaims, { namespace, name });
 
 /** A claim of consumer rome that ended. Resolves with the name of its volume. */
-async function keptVolume(name: string): Promise<string> {
-  const ref = { namespace: 'shop-rome', name };
-  const volume = await boundGuestClaim(cluster.api, { ...ref, storage: '2Gi' });
+async function keptVolume(name: string, nameHere = name): Promise<string> {
+  const ref = { namespace: 'shop-rome', name: nameHere };
+  const volume = await boundGuestClaim(cluster.api, { ...ref, name, nameHere, storage: '2Gi' });
   await cluster.api.delete(persistentVolumeClaims, ref);
   await eventually('a line in the list', async () => {
     const { out } = await run('volume', 'list', '-o', 'name');
-    return out.includes(volume) && (await claimOf(ref.namespace, name)) === undefined;
+    return out.includes(volume) && (await claimOf(ref.namespace, nameHere)) === undefined;
   });
   return volume;
 }
@@ -89,6 +89,16 @@ test('adopt without a namespace gives it to the next claim of the consumer, and 
   expect(refused.code).not.toBe(0);
   expect(refused.err).toContain('is reserved for claim shop-rome/back');
   expect(disk.data.has(volume)).toBe(true);
+});
+
+test('adopt without a namespace gives it to the next claim also where the one that had it had another name here', async () => {
+  const volume = await keptVolume('moved', 'moved-73e09732');
+  expect((await run('volume', 'adopt', volume)).out).toContain('reserved for claim shop-rome/moved of rome');
+  await eventually('the reservation', async () => {
+    const { claimRef } = (await cluster.api.get(persistentVolumes, { name: volume }))?.spec ?? {};
+    return claimRef?.name === 'moved' && claimRef.uid === undefined;
+  });
+  expect(await boundGuestClaim(cluster.api, { namespace: 'shop-rome', name: 'moved', storage: '2Gi' })).toBe(volume);
 });
 
 test('discard deletes the data that it names, and no other', async () => {

@@ -6,8 +6,9 @@ import { eventually } from './eventually.ts';
 
 export interface GuestClaim {
   readonly namespace: string;
-  /** Here and in namespace `shop` of consumer `rome`, where its uid is `home-NAME`. */
+  /** In namespace `shop` of consumer `rome`, where its uid is `home-NAME`; here as well, unless `nameHere` says otherwise. */
   readonly name: string;
+  readonly nameHere?: string;
   readonly storage: string;
   readonly annotations?: Readonly<Record<string, string>>;
 }
@@ -15,9 +16,9 @@ export interface GuestClaim {
 /** Of the class `records` (`provisionVolumes`). Resolves with the name of its volume, once it has one. */
 export async function boundGuestClaim(
   api: KubeApi,
-  { namespace, name, storage, annotations = {} }: GuestClaim,
+  { namespace, name, nameHere = name, storage, annotations = {} }: GuestClaim,
 ): Promise<string> {
-  const ref = { namespace, name };
+  const ref = { namespace, name: nameHere };
   await api.create(persistentVolumeClaims, {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
@@ -29,7 +30,7 @@ export async function boundGuestClaim(
     },
     spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'records', resources: { requests: { storage } } },
   });
-  return eventually(`claim ${namespace}/${name} to have a volume`, async () => {
+  return eventually(`claim ${namespace}/${nameHere} to have a volume`, async () => {
     const claim = await api.get(persistentVolumeClaims, ref);
     return claim?.status?.phase === 'Bound' ? claim.spec?.volumeName : undefined;
   });
