@@ -269,6 +269,16 @@ test('a claim whose name is still taken there by a volume that is kept gets anot
   );
 });
 
+test('a claim that is made again as soon as it was deleted waits for its name at the provider, by which an order to adopt finds it', async () => {
+  for (let time = 1; time <= 4; time++) {
+    await makeClaim('again', 'vn1');
+    const { metadata } = await bound('again');
+    expect((await remote('again'))?.metadata.annotations?.['isthmus.dev/claim-uid']).toBe(metadata.uid);
+    await removeClaim('again');
+    await eventually('its end', async () => (await claim('again')) === undefined, { everyMs: 2 });
+  }
+});
+
 test('a claim at the provider that an earlier cluster of this name had begun is never deleted: it may have been written to', async () => {
   const { api } = world.provider;
   const at = { namespace: 'shop-cons', name: 'begun' };

@@ -23,6 +23,7 @@ import { allClaims, allVolumes, isUnpublished, nodeOf, volumeNameOf } from '../m
 import { dataSourceOf } from '../model/data-source.ts';
 import type { ReachableProviders } from '../providers/reachable-providers.ts';
 import { type Backing, decide, type Step } from './decide.ts';
+import { isGoing } from './name-holder.ts';
 import { localClaim, localVolume, policyOf, remoteClaim, remoteNames, remoteVolume } from './objects.ts';
 import { readOrigin } from './origin.ts';
 import { withOrigin } from './source.ts';
@@ -288,7 +289,7 @@ export function createBindingController(deps: BindingDeps): Controller {
     if (!peer) return again(staleMs);
     const [plain, unique] = remoteNames(claim);
     const holder = await peer.api.get(persistentVolumeClaims, { namespace, name: plain }, signal);
-    if (holder?.metadata.deletionTimestamp !== undefined)
+    if (holder !== undefined && (await isGoing(holder, api, signal)))
       return perform(
         { do: 'wait', on: `claim ${namespace}/${plain} at cluster ${target.provider} to go` },
         claim,
