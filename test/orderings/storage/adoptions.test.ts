@@ -1,7 +1,8 @@
 /** An order to adopt is carried out once, and what is kept is listed at each moment. */
 import { expect, test } from 'vitest';
 import { countOf } from '#test/harness/cases.ts';
-import { Provider, runAdoptions } from './adoptions.ts';
+import { runAdoptions } from './adoptions.ts';
+import { Provider } from './provider.ts';
 
 test('a volume that was adopted and whose claim ended again is kept once more, and the next claim of that name is empty', async () => {
   for (let seed = 1; seed <= 6; seed++)
