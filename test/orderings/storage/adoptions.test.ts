@@ -145,6 +145,113 @@ test.each([
   },
 );
 
+// Seeds 640, 1537 and 3537 of the histories, shrunk.
+test('an order that is given while the claim that had the volume is still ending is for the next claim of that name', async () => {
+  const world = new Provider(1);
+  try {
+    world.make('data-0');
+    await world.rest();
+    world.agents.fate = (_, write) => (write === 'RetainedVolume create' ? 'after' : 'lives');
+    world.end('data-0', false);
+    for (let i = 0; i < 20 && world.records().length === 0; i++) await world.turn(0, 200);
+    const [record] = world.records();
+    expect(world.claim('data-0')?.metadata.finalizers).toHaveLength(2);
+    if (record) world.adopt(record);
+    await world.rest();
+    world.expectSettled();
+    expect(world.records()).toMatchObject([{ status: { phase: 'Adopting' } }]);
+    world.make('data-0');
+    await world.rest();
+    expect(world.claim('data-0')?.spec?.volumeName).toBe(record?.metadata.name);
+    expect(world.records()).toEqual([]);
+    expect(world.faults).toEqual([]);
+  } finally {
+    world.agents.end();
+  }
+});
+
+/** Kubernetes began to bind the later of two kept volumes to a claim; now the earlier one is reserved for that claim as well, and comes first. */
+async function namedTwice() {
+  const world = new Provider(1);
+  for (let i = 0; i < 2; i++) {
+    world.make('data-0');
+    await world.rest();
+    world.end('data-0', false);
+    await world.rest();
+  }
+  const [first, second] = world.records();
+  if (first === undefined || second === undefined) throw new Error('nothing is kept');
+  const volume = ({ metadata }: typeof first) => world.milan.volume(metadata.name);
+  world.adopt(second);
+  await world.rest();
+  world.make('data-0');
+  for (let i = 0; i < 20 && world.holderOf(volume(second)) === undefined; i++) await world.turn(1, 200);
+  world.adopt(first);
+  for (let i = 0; i < 20 && volume(first)?.spec?.claimRef?.uid !== undefined; i++) await world.turn(0, 200);
+  expect(world.claim('data-0')?.spec?.volumeName).toBeUndefined();
+  expect(world.holderOf(volume(second))?.metadata.name).toBe('data-0');
+  expect(volume(first)?.spec?.claimRef?.uid).toBeUndefined();
+  return { world, first, second };
+}
+
+// Seed 2024 of the histories, shrunk.
+test('of two volumes that are ordered for one claim it gets one, and the other one stays reserved for the next claim of that name', async () => {
+  const { world, first, second } = await namedTwice();
+  try {
+    await world.rest();
+    world.expectSettled();
+    expect(world.claim('data-0')?.spec?.volumeName).toBe(first.metadata.name);
+    expect(world.records()).toMatchObject([
+      { metadata: { name: second.metadata.name }, status: { phase: 'Adopting' } },
+    ]);
+    world.end('data-0', false);
+    await world.rest();
+    world.make('data-0');
+    await world.rest();
+    world.expectSettled();
+    expect(world.claim('data-0')?.spec?.volumeName).toBe(second.metadata.name);
+    expect(world.records()).toMatchObject([{ metadata: { name: first.metadata.name }, status: { phase: 'Kept' } }]);
+    expect(world.faults).toEqual([]);
+  } finally {
+    world.agents.end();
+  }
+});
+
+test.each([false, true])(
+  'a claim that is published only while it ends never had a pod: its order goes on unless the agent has heard of that (%s)',
+  async (hasHeard) => {
+    const world = new Provider(1);
+    try {
+      world.make('data-0');
+      await world.rest();
+      world.end('data-0', false);
+      await world.rest();
+      const [record] = world.records();
+      if (record) world.adopt(record);
+      await world.rest();
+      world.make('data-0', false);
+      await world.rest();
+      if (hasHeard) world.agents.kill('milan');
+      else
+        world.agents.fate = (_, write) => {
+          if (write === 'PersistentVolume mergePatch') world.publish('data-0');
+          return 'lives';
+        };
+      world.end('data-0', false);
+      if (hasHeard) world.publish('data-0');
+      await world.rest();
+      world.expectSettled();
+      expect(world.records()).toMatchObject([{ status: { phase: hasHeard ? 'Kept' : 'Adopting' } }]);
+      world.make('data-0');
+      await world.rest();
+      expect(world.claim('data-0')?.spec?.volumeName === record?.metadata.name).toBe(!hasHeard);
+      expect(world.faults).toEqual([]);
+    } finally {
+      world.agents.end();
+    }
+  },
+);
+
 test('an order that is taken back reserves nothing', async () => {
   const world = new Provider(1);
   try {

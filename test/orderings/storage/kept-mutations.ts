@@ -106,13 +106,6 @@ export const keptMutations: readonly KeptMutation[] = [
     history: calm(1),
   },
   {
-    without: 'the record as the API server has it',
-    file: controller,
-    find: 'const record = await api.get(retainedVolumes, { name }, signal);',
-    put: 'const record = records.get({ name });',
-    history: calm(39),
-  },
-  {
     without: 'the claim that has its name on a volume as the API server has it',
     file: controller,
     find: '? await api.get(persistentVolumeClaims, { ...(namespace && { namespace }), name: bound }, signal)',

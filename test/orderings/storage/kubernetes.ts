@@ -264,11 +264,17 @@ export class Kubernetes {
   #tendVolume(volume: PersistentVolume): void {
     const { claimRef, persistentVolumeReclaimPolicy: policy, csi } = volume.spec ?? {};
     const claim = this.claim(claimRef?.namespace, claimRef?.name ?? '');
-    const isClaimed = claim !== undefined && claim.metadata.uid === claimRef?.uid;
+    const hasClaim = claim !== undefined && claim.metadata.uid === claimRef?.uid;
+    const isElsewhere = hasClaim && ![undefined, volume.metadata.name].includes(claim.spec?.volumeName);
+    const isProvisioned = volume.metadata.annotations?.[provisionedBy] !== undefined;
+    // Its claim took another volume before it was bound to this one, which is for the next claim of that name then.
+    if (isElsewhere && !(isProvisioned && policy === 'Delete')) {
+      const { uid: _, ...reservation } = claimRef ?? {};
+      this.setSpec(volume, { claimRef: reservation });
+      return;
+    }
     const before = volume.status?.phase;
-    // As the binder has it: a claim that names another volume is not this one's.
-    const phase =
-      claimRef?.uid === undefined ? 'Available' : isClaimed ? (before === 'Bound' ? 'Bound' : before) : 'Released';
+    const phase = claimRef?.uid === undefined ? 'Available' : hasClaim && !isElsewhere ? before : 'Released';
     if (phase !== before) {
       this.setStatus(volume, { phase });
       return;

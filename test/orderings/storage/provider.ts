@@ -28,7 +28,12 @@ interface Order {
 }
 const isFor = (order: Order | undefined, { metadata }: PersistentVolumeClaim): boolean =>
   order?.namespace === metadata.namespace && order?.claim === metadata.name;
+const isPublished = ({ metadata }: PersistentVolumeClaim): boolean => metadata.annotations?.[unpublished] === undefined;
 const atRest = (ref: { readonly namespace?: string; readonly name: string }): string => `${ref.namespace}/${ref.name}`;
+
+/** UID of the claim after whose end it is kept. */
+const endedOf = (volume: PersistentVolume | undefined): string | undefined =>
+  JSON.parse(volume?.metadata.annotations?.[keptAnnotation.remoteClaim] ?? '{}').uid;
 
 /** What a user and an administrator see and may expect of one disk. */
 interface Expected {
@@ -203,7 +208,7 @@ export class Provider {
         claim?.spec?.volumeName === volume?.metadata.name &&
         claim?.status?.phase === 'Bound' &&
         claim.metadata.deletionTimestamp === undefined &&
-        claim.metadata.annotations?.[unpublished] === undefined;
+        isPublished(claim);
       if (!isUsed) continue;
       this.#serial += 1;
       disk.lines.add(this.#serial);
@@ -234,7 +239,7 @@ export class Provider {
     if (expected.order) expected.withdrawn = [...expected.withdrawn, expected.order];
     // Given to a record of an end that is not the last one any more, it is over with that record.
     const { claimRef } = volume?.spec ?? {};
-    const { uid } = JSON.parse(volume?.metadata.annotations?.[keptAnnotation.remoteClaim] ?? '{}');
+    const uid = endedOf(volume);
     const hasEndedAgain = claimRef?.uid !== undefined && claimRef.uid !== uid && this.holderOf(volume) === undefined;
     expected.order = hasEndedAgain || uid !== spec.remoteClaim.uid ? undefined : order;
   }
@@ -258,15 +263,22 @@ export class Provider {
   #onVolume(before: PersistentVolume, after: PersistentVolume): void {
     const uid = after.spec?.claimRef?.uid;
     const claim = this.holderOf(after);
-    if (uid === before.spec?.claimRef?.uid || before === after) return;
     const disk = after.spec?.csi?.volumeHandle ?? '';
     const expected = this.#expectedOf(disk);
+    const ended = endedOf(after);
+    if (ended !== endedOf(before)) {
+      expected.withdrawn = [];
+      // Also where it was published only while it ended: it never had a pod, so that an agent that has not heard of that may let the order go on.
+      const hadIt = claim?.metadata.uid === ended && claim?.spec?.volumeName === after.metadata.name;
+      if (claim !== undefined && hadIt && isPublished(claim) && isFor(expected.order, claim))
+        expected.order = undefined;
+    }
+    if (uid === before.spec?.claimRef?.uid || before === after) return;
     const { order, withdrawn } = expected;
-    // It names a claim, or is reserved for another one.
+    // It names a claim, from which Kubernetes may still take it and leave it reserved; or it is reserved for another one, or for none.
     const { namespace, name } = after.spec?.claimRef ?? {};
-    expected.withdrawn = withdrawn.filter(
-      (one) => uid === undefined && one.namespace === namespace && one.claim === name,
-    );
+    const mayBeHad = uid === undefined || claim !== undefined;
+    expected.withdrawn = withdrawn.filter((one) => mayBeHad && one.namespace === namespace && one.claim === name);
     if (claim === undefined) return;
     this.adopted += 1;
     if (![order, ...withdrawn].some((one) => isFor(one, claim)))
@@ -279,13 +291,13 @@ export class Provider {
     const disk = volume?.spec?.csi?.volumeHandle;
     if (volume === undefined || disk === undefined || volume.spec?.claimRef?.uid !== claim.metadata.uid) return;
     const expected = this.#expectedOf(disk);
-    const isPublished = claim.metadata.annotations?.[unpublished] === undefined;
     if (claim.metadata.namespace === rescue) expected.isRescued = true;
-    // It has what was ordered for it.
-    if (isPublished && isFor(expected.order, claim)) expected.order = undefined;
+    // It has what was ordered for it. One that ends had it before the order, or is judged by its end.
+    if (isPublished(claim) && claim.metadata.deletionTimestamp === undefined && isFor(expected.order, claim))
+      expected.order = undefined;
     const isOrdered = claim.metadata.annotations?.[storageAnnotation.data] === storageData.delete;
     const hadItFirst = volume.metadata.name === `disk-${claim.metadata.uid}`;
-    if (isOrdered && claim.metadata.deletionTimestamp !== undefined && (isPublished || hadItFirst))
+    if (isOrdered && claim.metadata.deletionTimestamp !== undefined && (isPublished(claim) || hadItFirst))
       expected.mayGo = true;
   }
 
@@ -304,7 +316,7 @@ export class Provider {
     for (const { metadata, spec } of this.records()) {
       const volume = this.milan.volume(metadata.name);
       const claim = this.holderOf(volume);
-      const isAwaited = claim?.metadata.annotations?.[unpublished] !== undefined;
+      const isAwaited = claim !== undefined && !isPublished(claim);
       if (volume === undefined) this.faults.push(`record ${metadata.name} is of no volume`);
       else if (claim !== undefined && !isAwaited) this.faults.push(`volume ${metadata.name} is listed and has a claim`);
       else if (volume.metadata.labels?.[guestVolume.keptFor] !== consumer)
