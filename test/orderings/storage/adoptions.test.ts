@@ -218,6 +218,36 @@ test('of two volumes that are ordered for one claim it gets one, and the other o
 });
 
 test.each([false, true])(
+  'so it does when the claim ends before Kubernetes has taken its name off that one (ends with its data: %s)',
+  async (withData) => {
+    const { world, first, second } = await namedTwice();
+    try {
+      const { name } = first.metadata;
+      const claimRef = { namespace: 'shop-rome', name: 'data-0', uid: world.claim('data-0')?.metadata.uid };
+      world.milan.setSpec(world.milan.volume(name) as never, { claimRef });
+      world.milan.setStatus(world.milan.volume(name) as never, { phase: 'Bound' });
+      world.milan.setSpec(world.claim('data-0') as never, { volumeName: name });
+      world.milan.setStatus(world.claim('data-0') as never, { phase: 'Bound' });
+      world.end('data-0', withData);
+      const isGuarded = () => world.claim('data-0')?.metadata.finalizers?.includes('isthmus.dev/guest-claim');
+      for (let i = 0; i < 20 && isGuarded(); i++) await world.turn(0, 200);
+      expect(isGuarded()).toBe(false);
+      await world.rest();
+      world.expectSettled();
+      expect(new Map(world.records().map(({ metadata, status }) => [metadata.name, status?.phase]))).toEqual(
+        new Map([...(withData ? [] : [[name, 'Kept'] as const]), [second.metadata.name, 'Adopting']]),
+      );
+      world.make('data-0');
+      await world.rest();
+      expect(world.claim('data-0')?.spec?.volumeName).toBe(second.metadata.name);
+      expect(world.faults).toEqual([]);
+    } finally {
+      world.agents.end();
+    }
+  },
+);
+
+test.each([false, true])(
   'a claim that is published only while it ends never had a pod: its order goes on unless the agent has heard of that (%s)',
   async (hasHeard) => {
     const world = new Provider(1);

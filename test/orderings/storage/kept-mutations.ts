@@ -31,15 +31,22 @@ export const keptMutations: readonly KeptMutation[] = [
   {
     without: 'the order that goes on when a claim was never published',
     file: decide,
-    find: 'isUnpublished || claim.spec?.volumeName === undefined;',
-    put: 'claim.spec?.volumeName === undefined;',
+    find: 'isUnpublished || !isBound;',
+    put: '!isBound;',
     history: calm(64),
   },
   {
     without: 'the order that goes on when a binding was never finished',
     file: decide,
-    find: 'isUnpublished || claim.spec?.volumeName === undefined;',
+    find: 'isUnpublished || !isBound;',
     put: 'isUnpublished;',
+    history: calm(707),
+  },
+  {
+    without: 'the volumes that were being bound to a claim when it ended',
+    file: controller,
+    find: 'if (deletionTimestamp === undefined || !mayHaveOthers(claim)) return found;',
+    put: "if (deletionTimestamp !== '') return found;",
     history: calm(707),
   },
   {
@@ -94,7 +101,7 @@ export const keptMutations: readonly KeptMutation[] = [
   {
     without: 'the record that is written before a claim goes',
     file: controller,
-    find: '            await writeRecord(now, signal);\n',
+    find: '    await writeRecord(now, signal);\n',
     put: '',
     history: calm(1),
   },
@@ -115,8 +122,8 @@ export const keptMutations: readonly KeptMutation[] = [
   {
     without: 'the volume of a claim as the API server has it, before the claim goes',
     file: controller,
-    find: 'if (spec?.volumeName) return api.get(persistentVolumes, { name: spec.volumeName }, signal);',
-    put: 'if (spec?.volumeName) return caches.cache(persistentVolumes).get({ name: spec.volumeName });',
+    find: 'volumeName ? await api.get(persistentVolumes, { name: volumeName }, signal) : undefined;',
+    put: 'volumeName ? caches.cache(persistentVolumes).get({ name: volumeName }) : undefined;',
     history: calm(1),
   },
   {

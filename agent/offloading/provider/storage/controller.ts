@@ -19,7 +19,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { type RetainedVolume, retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
 import { guestClaimCache, keptVolumeCache } from './caches.ts';
-import { decideClaim, decideRecord, isOfEarlierEnd, type RecordFacts, recordOf } from './decide.ts';
+import { type ClaimDecision, decideClaim, decideRecord, isOfEarlierEnd, type RecordFacts, recordOf } from './decide.ts';
 
 export interface RetentionDeps extends ControllerDeps {
   readonly cluster: Cluster;
@@ -40,17 +40,33 @@ export function createGuestClaimController({ cluster, ...deps }: RetentionDeps):
   const { api, caches, events } = cluster;
   const claims = guestClaimCache(caches);
   const policies = caches.cache(peeringPolicies);
+  const kept = keptVolumeCache(caches);
   const keepMs = (consumer: string): number => {
     const said = termsFor(policies.list(), consumer).map(([, { retainedVolumeDays }]) => retainedVolumeDays);
     return (said.find((days) => days !== undefined) ?? defaultDays) * dayMs;
   };
   const patch = (volume: PersistentVolume, body: unknown, signal: AbortSignal) =>
     api.mergePatch(persistentVolumes, refOf(volume), body, {}, signal);
-  async function volumeOf({ metadata, spec }: PersistentVolumeClaim, signal: AbortSignal) {
-    if (spec?.volumeName) return api.get(persistentVolumes, { name: spec.volumeName }, signal);
-    if (metadata.deletionTimestamp === undefined) return undefined;
-    const kept = await api.list(persistentVolumes, { labelSelector: guestVolume.keptFor }, signal);
-    return kept.find((volume) => volume.spec?.claimRef?.uid === metadata.uid);
+  /** A list for every claim of a namespace that goes is too much: of one that has a volume only where the cache has another one reserved for it. */
+  const mayHaveOthers = ({ metadata, spec }: PersistentVolumeClaim): boolean =>
+    spec?.volumeName === undefined ||
+    kept.list().some((volume) => {
+      const { namespace, name, uid = metadata.uid } = volume.spec?.claimRef ?? {};
+      const isForIt = namespace === metadata.namespace && name === metadata.name && uid === metadata.uid;
+      return isForIt && volume.metadata.name !== spec.volumeName;
+    });
+  /** What it names; of one that ends also the kept volumes that name it, whose binding Kubernetes began, also where it has taken another one since. */
+  async function volumesOf(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<PersistentVolume[]> {
+    const { uid, deletionTimestamp } = claim.metadata;
+    const { volumeName } = claim.spec ?? {};
+    const named = volumeName ? await api.get(persistentVolumes, { name: volumeName }, signal) : undefined;
+    const found = named === undefined ? [] : [named];
+    if (deletionTimestamp === undefined || !mayHaveOthers(claim)) return found;
+    const all = await api.list(persistentVolumes, { labelSelector: guestVolume.keptFor }, signal);
+    return [
+      ...found,
+      ...all.filter(({ metadata, spec }) => spec?.claimRef?.uid === uid && metadata.name !== volumeName),
+    ];
   }
   /** Also of one that is there, so that a removal that was decided by an earlier look finds another version. */
   async function writeRecord(volume: PersistentVolume, signal: AbortSignal): Promise<void> {
@@ -60,31 +76,40 @@ export function createGuestClaimController({ cluster, ...deps }: RetentionDeps):
     else if (isOfEarlierEnd(before, volume))
       await api.update(retainedVolumes, { ...before, spec: wanted.spec }, {}, signal);
   }
+  async function carryOut(
+    decision: ClaimDecision,
+    claim: PersistentVolumeClaim,
+    volume: PersistentVolume | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (decision.do === 'nothing' || volume === undefined) return;
+    const now = decision.first === undefined ? volume : await patch(volume, decision.first, signal);
+    if (decision.do === 'release' && decision.dataGoes) await api.delete(retainedVolumes, refOf(volume), {}, signal);
+    if (decision.do !== 'keep') return;
+    await writeRecord(now, signal);
+    if (now.metadata.name !== claim.spec?.volumeName) return;
+    const message = `its data stays as RetainedVolume ${now.metadata.name}: no order to delete it came with the deletion`;
+    events.emit(claim, 'Normal', 'DataRetained', message);
+  }
 
   return createController(
     {
       name: 'guest-claim',
-      watches: [watch(claims, (claim) => [keyOf(claim)]), watch(policies, () => [])],
+      watches: [watch(claims, (claim) => [keyOf(claim)]), watch(policies, () => []), watch(kept, () => [])],
       async reconcile(key, signal) {
         const claim = claims.get(refOfKey(key));
         if (claim === undefined) return settled;
-        const volume = await volumeOf(claim, signal);
         const consumer = claim.metadata.labels?.[guestVolume.label] ?? '';
-        const facts = { claim, consumer, volume, keepMs: keepMs(consumer), nowMs: deps.clock.now() };
-        const decision = decideClaim(facts);
-        if (decision.do === 'nothing') return settled;
+        const facts = { claim, consumer, keepMs: keepMs(consumer), nowMs: deps.clock.now() };
+        const volumes = await volumesOf(claim, signal);
+        const decisions = (volumes.length > 0 ? volumes : [undefined]).map((volume) => ({
+          volume,
+          decision: decideClaim({ ...facts, volume }),
+        }));
         try {
-          let now = volume;
-          if (decision.first !== undefined && volume !== undefined) now = await patch(volume, decision.first, signal);
-          if (decision.do === 'mark') return settled;
-          if (decision.do === 'release' && decision.dataGoes && volume !== undefined)
-            await api.delete(retainedVolumes, refOf(volume), {}, signal);
-          if (decision.do === 'keep' && now !== undefined) {
-            await writeRecord(now, signal);
-            const message = `its data stays as RetainedVolume ${now.metadata.name}: no order to delete it came with the deletion`;
-            events.emit(claim, 'Normal', 'DataRetained', message);
-          }
-          await dropFinalizer(api, persistentVolumeClaims, claim, guestVolume.finalizer, signal);
+          for (const { volume, decision } of decisions) await carryOut(decision, claim, volume, signal);
+          if (decisions.every(({ decision }) => decision.do === 'release' || decision.do === 'keep'))
+            await dropFinalizer(api, persistentVolumeClaims, claim, guestVolume.finalizer, signal);
           return settled;
         } catch (error) {
           return unlessStale(error);

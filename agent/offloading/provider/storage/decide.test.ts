@@ -72,6 +72,7 @@ describe('a claim that ends', () => {
     expect(end(claim({ ...ordered, 'isthmus.dev/reclaim-policy': 'Retain' })).do).toBe('keep');
     expect(end(claim(ordered), volume({ persistentVolumeReclaimPolicy: 'Retain' })).do).toBe('keep');
     expect(end(claim({ 'isthmus.dev/data': 'yes' })).do).toBe('keep');
+    expect(end({ ...claim(ordered), spec: { volumeName: 'another' } }).do).toBe('keep');
   });
 
   test('goes at once without a volume, or when the volume is not its own', () => {
@@ -85,10 +86,13 @@ describe('a claim that ends', () => {
     const unfinished = { ...claim({ 'isthmus.dev/data': 'delete' }), spec: {} } as PersistentVolumeClaim;
     const tied = patched(keptVolume(), { spec: { claimRef: { uid: 'later' } } });
     const later = { ...unfinished, metadata: { ...unfinished.metadata, uid: 'later' } };
-    expect(end(later, tied)).toMatchObject({
+    const givenBack = {
       do: 'keep',
       first: { spec: { persistentVolumeReclaimPolicy: 'Retain', claimRef: { uid: 'uid' } } },
-    });
+    };
+    expect(end(later, tied)).toMatchObject(givenBack);
+    // Kubernetes bound it to another one in the end.
+    expect(end({ ...later, spec: { volumeName: 'another' } }, tied)).toMatchObject(givenBack);
   });
 
   test('is continued where a process died: the volume is not written twice', () => {

@@ -47,7 +47,7 @@ const unkept = (volume: PersistentVolume, policy: string): VolumePatch =>
 export interface ClaimFacts {
   readonly claim: PersistentVolumeClaim;
   readonly consumer: string;
-  /** What the claim names, or, of one that ends and names none, the kept volume that names it; as the API server has it now. */
+  /** What the claim names, or, of one that ends, a kept volume that names it; as the API server has it now. */
   readonly volume: PersistentVolume | undefined;
   readonly keepMs: number;
   readonly nowMs: number;
@@ -68,14 +68,15 @@ export function decideClaim({ claim, consumer, volume, keepMs, nowMs }: ClaimFac
   if (!metadata.finalizers?.includes(guestVolume.finalizer)) return { do: 'nothing' };
   if (!isOurs) return { do: 'release' };
   const earlier = isKept(volume) ? keptClaimOf(volume) : undefined;
-  // It was never used, or its binding was never finished: the data is that of the earlier claim, and an order to adopt it holds for the next one.
-  const isUnused = isUnpublished || claim.spec?.volumeName === undefined;
+  const isBound = claim.spec?.volumeName === volume.metadata.name;
+  // It was never used, or never bound to this one: the data is that of the earlier claim, and an order to adopt it holds for the next one.
+  const isUnused = isUnpublished || !isBound;
   if (earlier !== undefined && earlier.uid !== metadata.uid && isUnused) {
     const spec = { persistentVolumeReclaimPolicy: 'Retain', claimRef: { uid: earlier.uid } };
     return { do: 'keep', first: conditional(volume, { spec }) };
   }
-  const mayGo =
-    annotations[storageAnnotation.data] === storageData.delete && !wantsRetain && policyOf(volume) === 'Delete';
+  const isOrdered = annotations[storageAnnotation.data] === storageData.delete && !wantsRetain;
+  const mayGo = isBound && isOrdered && policyOf(volume) === 'Delete';
   if (mayGo) return { do: 'release', dataGoes: true, ...(isKept(volume) && { first: unkept(volume, 'Delete') }) };
   // Marks of an earlier end give way to those of this one: what was ordered then is over.
   if (earlier?.uid === metadata.uid && volume.spec?.persistentVolumeReclaimPolicy === 'Retain') return { do: 'keep' };
