@@ -322,3 +322,21 @@ test.each([false, true])(
   },
   1_800_000,
 );
+
+const crowded = countOf(1_500, 50);
+
+test.each([false, true])(
+  `so it is in ${crowded} drawn histories in which several volumes are ordered for one claim (orders taken back, and all goes on between reads and writes: %s)`,
+  async (isRestless) => {
+    const found: unknown[] = [];
+    let adopted = 0;
+    for (let seed = 1; seed <= crowded; seed++) {
+      const history = await runAdoptions(seed, isRestless, true);
+      adopted += history.adopted;
+      if (history.faults.length > 0) found.push({ seed, faults: history.faults, steps: history.steps.join(', ') });
+    }
+    expect(found).toEqual([]);
+    expect(adopted).toBeGreaterThan(crowded / 2);
+  },
+  1_800_000,
+);

@@ -15,12 +15,16 @@ export interface AdoptionHistory {
   readonly adopted: number;
 }
 
-/** `isRestless`: the administrator also takes orders back, and everything else goes on between what the agent reads and what it writes. */
-export async function runAdoptions(seed: number, isRestless = false): Promise<AdoptionHistory> {
+/**
+ * `isRestless`: the administrator also takes orders back, and everything else goes on between what the agent reads and what it writes. `isCrowded`: three
+ * volumes of one claim are kept from the beginning, orders are given for most of them, and no other claim comes.
+ */
+export async function runAdoptions(seed: number, isRestless = false, isCrowded = false): Promise<AdoptionHistory> {
   const random = randomOf(seed + 7_919);
   const drawn = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
   const steps: string[] = [];
-  let mayDie = true;
+  const names = isCrowded ? (['data-0'] as const) : claimNames;
+  let mayDie = !isCrowded;
   const mortality = random() < 0.5 ? 0.15 : 0;
   const world = new Provider(seed, () => {
     if (isRestless && mayDie) happen();
@@ -39,13 +43,13 @@ export async function runAdoptions(seed: number, isRestless = false): Promise<Ad
     if (isRestless || of.spec.adopt === undefined) world.adopt(of);
   };
   const acts: (readonly [string, () => void])[] = [
-    ['make', () => world.make(drawn(claimNames))],
-    ['make', () => world.make(drawn(claimNames))],
-    ['make unpublished', () => world.make(drawn(claimNames), false)],
-    ['publish', () => world.publish(drawn(claimNames))],
-    ['end', () => world.end(drawn(claimNames), false)],
-    ['end', () => world.end(drawn(claimNames), false)],
-    ['end with data', () => world.end(drawn(claimNames), true)],
+    ['make', () => world.make(drawn(names))],
+    ['make', () => world.make(drawn(names))],
+    ['make unpublished', () => world.make(drawn(names), false)],
+    ['publish', () => world.publish(drawn(names))],
+    ['end', () => world.end(drawn(names), false)],
+    ['end', () => world.end(drawn(names), false)],
+    ['end with data', () => world.end(drawn(names), true)],
     ['adopt', withRecord(adoptFreely)],
     ['adopt', withRecord(adoptFreely)],
     [
@@ -59,6 +63,7 @@ export async function runAdoptions(seed: number, isRestless = false): Promise<Ad
     ['end a rescue', withRecord((of) => world.end(of.metadata.name, false, rescue))],
     ['discard', withRecord((of) => world.discard(of))],
   ];
+  if (isCrowded) for (let i = 0; i < 2; i++) acts.push(['adopt', withRecord(adoptFreely)]);
   if (isRestless) for (let i = 0; i < 3; i++) acts.push(['take back', withRecord((of) => world.takeBack(of))]);
   function happen(): void {
     const chance = random();
@@ -69,12 +74,19 @@ export async function runAdoptions(seed: number, isRestless = false): Promise<Ad
     act();
   }
   try {
+    for (let kept = 0; isCrowded && kept < 3; kept++) {
+      world.make('data-0');
+      await world.rest();
+      world.end('data-0', false);
+      await world.rest();
+    }
+    mayDie = true;
     const many = 8 + Math.floor(random() * 16);
     for (let i = 0; i < many && world.faults.length === 0; i++) {
       const [name, act] = drawn(acts);
       steps.push(name);
       act();
-      const turns = Math.floor(random() * 10);
+      const turns = Math.floor(random() * (isCrowded ? 4 : 10));
       for (let turn = 0; turn < turns; turn++) {
         await world.turn(0.4 + 0.6 * random(), Math.floor(random() * 20));
         if (random() < 0.7) world.agents.start();

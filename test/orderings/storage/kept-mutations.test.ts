@@ -1,22 +1,24 @@
 /** Mistakes planted one at a time in the rules of kept volumes, each of which a history finds. */
 import { expect, test } from 'vitest';
 import { casesOf } from '#test/harness/cases.ts';
-import { keptMutations } from './kept-mutations.ts';
+import { type KeptMutation, keptMutations } from './kept-mutations.ts';
 import { loadMutant, type Mutant, mutated } from './mutant.ts';
 
 /** Of the same seeds at every run. */
 const histories = 800;
+const kinds = [
+  [false, false],
+  [true, false],
+  [false, true],
+] as const;
 
-async function firstFault(
-  { runAdoptions, runLateRetain }: Mutant,
-  known?: { readonly seed: number; readonly isRestless: boolean },
-): Promise<string> {
+async function firstFault({ runAdoptions, runLateRetain }: Mutant, known?: KeptMutation['history']): Promise<string> {
   if (known === undefined) return (await runLateRetain(1))[0] ?? 'nothing is found';
-  const [likely] = (await runAdoptions(known.seed, known.isRestless)).faults;
+  const [likely] = (await runAdoptions(known.seed, known.isRestless, known.isCrowded)).faults;
   if (likely !== undefined) return likely;
   for (let seed = 1; seed <= histories; seed++)
-    for (const isRestless of [false, true]) {
-      const { faults } = await runAdoptions(seed, isRestless);
+    for (const [isRestless, isCrowded] of kinds) {
+      const { faults } = await runAdoptions(seed, isRestless, isCrowded);
       if (faults[0] !== undefined) return `${faults[0]} (history ${seed}, ${isRestless ? 'restless' : 'calm'})`;
     }
   return 'nothing is found';

@@ -4,7 +4,7 @@ import type { Mutation } from './mutations.ts';
 /** A planted mistake in what a provider keeps, or in what is read once more before data goes. */
 export interface KeptMutation extends Mutation {
   /** The drawn history of kept volumes that finds it, tried first; absent: a volume that is retained late finds it. */
-  readonly history?: { readonly seed: number; readonly isRestless: boolean };
+  readonly history?: { readonly seed: number; readonly isRestless: boolean; readonly isCrowded?: true };
 }
 
 const decide = 'agent/offloading/provider/storage/decide.ts';
@@ -12,6 +12,7 @@ const controller = 'agent/offloading/provider/storage/controller.ts';
 const volumes = 'agent/storage/volumes/controller.ts';
 const calm = (seed: number) => ({ seed, isRestless: false });
 const restless = (seed: number) => ({ seed, isRestless: true });
+const crowded = (seed: number) => ({ seed, isRestless: false, isCrowded: true }) as const;
 
 export const keptMutations: readonly KeptMutation[] = [
   {
@@ -48,6 +49,13 @@ export const keptMutations: readonly KeptMutation[] = [
     find: 'if (deletionTimestamp === undefined || !mayHaveOthers(claim)) return found;',
     put: "if (deletionTimestamp !== '') return found;",
     history: calm(707),
+  },
+  {
+    without: 'the volumes that were being bound to a claim that got another one',
+    file: controller,
+    find: 'if (deletionTimestamp === undefined || !mayHaveOthers(claim)) return found;',
+    put: 'if (deletionTimestamp === undefined || volumeName) return found;',
+    history: crowded(619),
   },
   {
     without: 'the marks of an earlier end on a claim that nothing was published of',
