@@ -12,6 +12,8 @@ export interface Mutation extends Edit {
   readonly also?: Edit;
   /** Only some histories find it, or a script that waits long. */
   readonly isSubtle?: true;
+  /** Of the drawn history that finds it, tried first. */
+  readonly seed?: number;
   /** `what` of the disturbed move that finds it, and is tried first. */
   readonly foundBy?: string;
 }
@@ -146,6 +148,7 @@ export const mutations: readonly Mutation[] = [
     find: "return isOfMove && uid !== claim?.metadata.uid ? 'unsettled' : true;",
     put: 'return true;',
     isSubtle: true,
+    seed: 1_071,
   },
   {
     without: 'the policy of its own for the volume of a claim whose move ends before the switch',
