@@ -132,7 +132,7 @@ export function describeMoves(stage: () => Stage, { everyEnd }: { readonly every
       expect(await mustMove(ledger, 'confirm')).toMatch(/the one in this cluster is deleted/);
       expect(await realClaims()).toEqual([provider]);
       await runsOn(provider);
-      expect(await mustMove(ledger, '--to', 'local', '--undo-window', '1s')).toMatch(/is in this cluster: \d+ files/);
+      expect(await mustMove(ledger, '--to', 'local', '--undo-window', '20s')).toMatch(/is in this cluster: \d+ files/);
       await eventually(
         'the undo window to end',
         async () => (await moveOf(ledger))?.status?.phase === 'Confirmed',
