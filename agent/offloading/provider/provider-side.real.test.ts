@@ -1,6 +1,5 @@
 /** What a provider's administrator sets and sees about guests, against a real API server with admission. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemIds } from '#agent/runtime/ids.ts';
 import type { Cluster, KubeApi } from '#kube/model/types.ts';
 import { clusterRoles, nodes, pods, serviceAccounts } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Node, ResourceType } from '#shared/domain/kube-object.ts';
@@ -58,18 +57,7 @@ beforeAll(async () => {
   cluster = under.cluster;
   api = cluster.api;
   for (const role of remoteRoles()) await api.create(clusterRoles, role);
-  const quotaUsage = createQuotaUsageController({
-    ...deps,
-    cluster,
-    clusterId: 'here',
-    ids: systemIds,
-    config: {
-      apiServerUrl: 'https://here.example',
-      apiServerCa: '',
-      systemNamespace: 'liqo',
-      credentials: 'certificate',
-    },
-  });
+  const quotaUsage = createQuotaUsageController({ ...deps, cluster });
   const nodeFailure = createNodeFailureController({ ...deps, cluster, delayMs: 200 });
   running = Promise.all([quotaUsage, nodeFailure].map((controller) => controller.run(stop.signal)));
   const labels = { 'liqo.io/replicated': 'true', 'liqo.io/originID': 'cons', 'liqo.io/remote-cluster-id': 'cons' };

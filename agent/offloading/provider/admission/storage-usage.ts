@@ -14,7 +14,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import { type Quota, quotas } from '#shared/schema/liqo/quota.ts';
 import type { Rulebook } from '../guests/rulebook.ts';
 import { createAdmissionGate } from '../quota/admission-gate.ts';
-import { guestClaimCache, keptVolumeCache } from '../storage/caches.ts';
+import { guestClaimCache, keptVolumeCache, storageOfConsumer } from '../storage/caches.ts';
 import { type ConsumerStorage, demandOf, fitsStorage, usedBy } from '../storage/demand.ts';
 
 interface Asking {
@@ -59,10 +59,6 @@ export function createStorageUsage({ api, caches }: Cluster, clock: Clock, ruleb
     ]);
     return { granted, storage: { claims: live, kept: volumes } };
   });
-  const known = (consumer: string): ConsumerStorage => ({
-    claims: claims.list().filter(({ metadata }) => metadata.labels?.[guestVolume.label] === consumer),
-    kept: kept.list().filter(({ metadata }) => metadata.labels?.[guestVolume.keptFor] === consumer),
-  });
 
   /** Always by the API server: there is no cache of kinds that may not be installed. */
   async function snapshotsOf(consumer: string, signal: AbortSignal): Promise<Snapshots> {
@@ -97,7 +93,8 @@ export function createStorageUsage({ api, caches }: Cluster, clock: Clock, ruleb
       };
       return gate.admit(
         { key, user: consumer, amounts: demand, dryRun },
-        (reserved) => judge(ofConsumer(rulebook.quotas.list(), consumer), known(consumer), reserved),
+        (reserved) =>
+          judge(ofConsumer(rulebook.quotas.list(), consumer), storageOfConsumer(consumer, claims, kept), reserved),
         async () => {
           const { granted, storage } = await readLive(consumer);
           return (reserved) => judge(granted, storage, reserved);

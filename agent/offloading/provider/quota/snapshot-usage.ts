@@ -1,7 +1,6 @@
 /** Provider: which VolumeSnapshots of guests count for a consumer, by caches that begin once the kinds of snapshots are served. */
-import type { PeeringDeps } from '#agent/peering/model/deps.ts';
-import type { Cache, Controller } from '#kube/model/types.ts';
-import { createController, watch } from '#kube/run/controller.ts';
+import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
+import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { whenServed } from '#kube/run/when-served.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
@@ -14,6 +13,10 @@ const markOf = ({ metadata }: KubeObject, key: string): string[] => {
   return consumer === undefined ? [] : [consumer];
 };
 
+export interface UsageDeps extends ControllerDeps {
+  readonly cluster: Pick<Cluster, 'api' | 'caches'>;
+}
+
 interface SnapshotUsage {
   readonly controller: Controller;
   /** VolumeSnapshots, and contents that keep the data of those that have ended. Empty until the kinds are served. */
@@ -22,7 +25,7 @@ interface SnapshotUsage {
 
 /** `changed`: called with a consumer when one of its snapshots has appeared, changed or gone. */
 export function createSnapshotUsage(
-  { cluster: { api, caches }, clock, log }: Pick<PeeringDeps, 'cluster' | 'clock' | 'log'>,
+  { cluster: { api, caches }, clock, log }: UsageDeps,
   changed: (consumer: string) => void,
 ): SnapshotUsage {
   const counted: { readonly cache: Cache<KubeObject>; readonly key: string }[] = [];

@@ -1,7 +1,6 @@
 /** Provider: says in each Quota what its user takes of it and what is left, at most every two seconds however many pods come and go. */
 
 import { creatorOf } from '#agent/model/shadow-pod-creator.ts';
-import type { PeeringDeps } from '#agent/peering/model/deps.ts';
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { writeStatus } from '#kube/writes/write-if-changed.ts';
@@ -14,9 +13,9 @@ import { type Amounts, addAmounts, amountsOf, showAmount } from '#shared/domain/
 import { type Quota, type QuotaStatus, quotas } from '#shared/schema/liqo/quota.ts';
 import { createRulebook } from '../guests/rulebook.ts';
 import { offloadedPodCache, shadowPodCache } from '../model/caches.ts';
-import { guestClaimCache, keptVolumeCache } from '../storage/caches.ts';
+import { guestClaimCache, keptVolumeCache, storageOfConsumer } from '../storage/caches.ts';
 import { usedBy } from '../storage/demand.ts';
-import { createSnapshotUsage } from './snapshot-usage.ts';
+import { createSnapshotUsage, type UsageDeps } from './snapshot-usage.ts';
 import { UsageTotals } from './usage-totals.ts';
 
 /** Resources that the quota names, and all others in use. */
@@ -42,7 +41,7 @@ export function quotaStatus({ spec }: Pick<Quota, 'spec'>, used: Amounts): Quota
 
 const everyMs = 2_000;
 
-export function createQuotaUsageController({ cluster, clock, log }: PeeringDeps): Controller {
+export function createQuotaUsageController({ cluster, clock, log }: UsageDeps): Controller {
   const { api, caches } = cluster;
   const rulebook = createRulebook(caches);
   const limits = rulebook.quotas;
@@ -60,11 +59,7 @@ export function createQuotaUsageController({ cluster, clock, log }: PeeringDeps)
   /** Of the consumer: its slices share what it has of storage. */
   const storageOf = ({ metadata }: Quota): Amounts => {
     const consumer = metadata.labels?.[label.remoteClusterId] ?? '';
-    return usedBy({
-      claims: claims.list().filter((claim) => claim.metadata.labels?.[guestVolume.label] === consumer),
-      kept: kept.list().filter((volume) => volume.metadata.labels?.[guestVolume.keptFor] === consumer),
-      snapshots: snapshots.of(consumer),
-    });
+    return usedBy({ ...storageOfConsumer(consumer, claims, kept), snapshots: snapshots.of(consumer) });
   };
   const snapshots = createSnapshotUsage({ cluster, clock, log }, (consumer) => {
     for (const key of quotasOfConsumer(consumer)) controller.enqueue(key);

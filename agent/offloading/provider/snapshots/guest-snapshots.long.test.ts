@@ -1,6 +1,5 @@
 /** VolumeSnapshots of guests at the provider, as the API server asks and kubectl shows: of what they are taken, how much fits, what is left of them. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemIds } from '#agent/runtime/ids.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { clusterRoles, namespaces, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
@@ -70,18 +69,7 @@ beforeAll(async () => {
   await installSnapshotKinds(cluster);
   taken = await playSnapshotController(cluster);
   disk.handleOf = taken.handleOf;
-  running = createQuotaUsageController({
-    ...deps,
-    cluster,
-    clusterId: 'here',
-    ids: systemIds,
-    config: {
-      apiServerUrl: 'https://here.example',
-      apiServerCa: '',
-      systemNamespace: 'liqo',
-      credentials: 'certificate',
-    },
-  }).run(stop.signal);
+  running = createQuotaUsageController({ ...deps, cluster }).run(stop.signal);
   const labels = { 'liqo.io/replicated': 'true', 'liqo.io/originID': 'cons', 'liqo.io/remote-cluster-id': 'cons' };
   await cluster.api.create(quotas, {
     apiVersion: offloadingApi,

@@ -1,6 +1,5 @@
 /** Claims of guests at the provider, as the API server asks and kubectl shows: what they may name, how much fits, what is left of them. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemIds } from '#agent/runtime/ids.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { clusterRoles, namespaces, persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-kinds.ts';
 import { remoteRoles } from '#shared/domain/remote-roles.ts';
@@ -47,18 +46,7 @@ beforeAll(async () => {
   cluster = under.cluster;
   for (const role of remoteRoles()) await cluster.api.create(clusterRoles, role);
   disk = await provisionVolumes(cluster);
-  running = createQuotaUsageController({
-    ...deps,
-    cluster,
-    clusterId: 'here',
-    ids: systemIds,
-    config: {
-      apiServerUrl: 'https://here.example',
-      apiServerCa: '',
-      systemNamespace: 'liqo',
-      credentials: 'certificate',
-    },
-  }).run(stop.signal);
+  running = createQuotaUsageController({ ...deps, cluster }).run(stop.signal);
   const labels = { 'liqo.io/replicated': 'true', 'liqo.io/originID': 'cons', 'liqo.io/remote-cluster-id': 'cons' };
   await cluster.api.create(quotas, {
     apiVersion: offloadingApi,
