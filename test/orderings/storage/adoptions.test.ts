@@ -305,18 +305,24 @@ test('an order that is taken back reserves nothing', async () => {
   }
 });
 
+/** `adopted`: how often a claim got the data of another one, in all of them. */
+async function drawn(count: number, isRestless: boolean, isCrowded: boolean) {
+  const found: unknown[] = [];
+  let adopted = 0;
+  for (let seed = 1; seed <= count; seed++) {
+    const history = await runAdoptions(seed, isRestless, isCrowded);
+    adopted += history.adopted;
+    if (history.faults.length > 0) found.push({ seed, faults: history.faults, steps: history.steps.join(', ') });
+  }
+  return { found, adopted };
+}
+
 const histories = countOf(5_000, 150);
 
 test.each([false, true])(
   `in ${histories} drawn histories no claim gets a volume without an order, no data goes without one, and all that is kept is listed (orders taken back, and all goes on between reads and writes: %s)`,
   async (isRestless) => {
-    const found: unknown[] = [];
-    let adopted = 0;
-    for (let seed = 1; seed <= histories; seed++) {
-      const history = await runAdoptions(seed, isRestless);
-      adopted += history.adopted;
-      if (history.faults.length > 0) found.push({ seed, faults: history.faults, steps: history.steps.join(', ') });
-    }
+    const { found, adopted } = await drawn(histories, isRestless, false);
     expect(found).toEqual([]);
     expect(adopted).toBeGreaterThan(histories / (isRestless ? 10 : 5));
   },
@@ -328,13 +334,7 @@ const crowded = countOf(1_500, 50);
 test.each([false, true])(
   `so it is in ${crowded} drawn histories in which several volumes are ordered for one claim (orders taken back, and all goes on between reads and writes: %s)`,
   async (isRestless) => {
-    const found: unknown[] = [];
-    let adopted = 0;
-    for (let seed = 1; seed <= crowded; seed++) {
-      const history = await runAdoptions(seed, isRestless, true);
-      adopted += history.adopted;
-      if (history.faults.length > 0) found.push({ seed, faults: history.faults, steps: history.steps.join(', ') });
-    }
+    const { found, adopted } = await drawn(crowded, isRestless, true);
     expect(found).toEqual([]);
     expect(adopted).toBeGreaterThan(crowded / 2);
   },

@@ -129,12 +129,12 @@ export class Provider {
   records(): RetainedVolume[] {
     return this.milan.store.all(retainedVolumes);
   }
-  /** What `isthmus volume adopt` writes; without `namespace` for the claim that had it. */
+  /** What `isthmus volume adopt` writes; without `to` for the claim that had it. */
   adopt({ metadata }: RetainedVolume, to?: Order): void {
     const record = this.milan.store.now(retainedVolumes, refOf({ metadata } as KubeObject));
     if (record === undefined || record.spec.discard) return;
-    const { namespace, name } = record.spec.remoteClaim;
-    const adopt = to ?? { namespace, claim: name };
+    const { claim, remoteClaim } = record.spec;
+    const adopt = to ?? { namespace: remoteClaim.namespace, claim: claim?.name ?? remoteClaim.name };
     this.milan.setSpec(record, { adopt });
     this.#order(record, adopt);
   }
