@@ -58,7 +58,7 @@ export function createSliceAuthentication(deps: Deps) {
   const { api, clock, config, secretCache, requestCache, tenantCache, namespaces } = deps;
   const issueDeps = { ...deps, lifetimeSeconds: certificateSeconds(config) };
 
-  /** What was issued for a slice that is gone, as the API server says, too. */
+  /** Deletes what was issued for a slice, once the API server says as well that the slice is gone. */
   async function forget(ref: ObjectRef, signal: AbortSignal): Promise<void> {
     const { namespace = '' } = ref;
     const consumer = peerOfNamespace(namespaces.list(), namespace);

@@ -71,7 +71,7 @@ function reported(samples: readonly Sample[], what: keyof Sample): string {
 const ownMiB = (): number =>
   Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? 0) / 1_024);
 
-test(`while one consumer makes ${flood} pods, the provider's own pods and those of another consumer are made at once`, async () => {
+test(`while one consumer makes ${flood} pods, the provider's own pods and those of another consumer are made in turn with them`, async () => {
   const before: Sample[] = [];
   for (let i = 0; i < quietSamples; i++) before.push(await sample(`before-${i}`));
   const miB = ownMiB();

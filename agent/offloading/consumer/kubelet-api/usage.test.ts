@@ -155,7 +155,7 @@ test('a provider cannot keep the agent busy with a line that is hard to read', (
   expect(onlyPods(line, () => true)).toBe('');
   expect(windowMs('1'.repeat(150_000))).toBe(0);
   // Of the processor, so that it does not count how busy the machine is: a pattern that goes back over the line takes minutes.
-  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(5_000);
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(1_000);
 });
 
 test('an answer that is no list of metrics is a problem in words like any other', async () => {

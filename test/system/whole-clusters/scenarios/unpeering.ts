@@ -26,7 +26,7 @@ export function unpeering(on: () => Stage): void {
   const userNamespaces = ['at-home', 'abroad', 'anywhere'];
 
   describe('unpeering with both clusters up', () => {
-    test('ends soon, with pods running, and leaves nothing on either side', async () => {
+    test('ends with pods running, and leaves nothing on either side', async () => {
       await on().podThat(consumer, ['abroad', 'ready'], 'runs', isRunning);
       expect(await boundToProvider(on())).not.toEqual([]);
       const started = performance.now();
