@@ -1,6 +1,6 @@
 /** Writes of the binding controller: to the claim that waits for a volume, and to the real claims behind it. None reads a cache. */
 import type { Cluster } from '#kube/model/types.ts';
-import { createUnlessThere, deleteObject } from '#kube/writes/write-if-changed.ts';
+import { createUnlessThere } from '#kube/writes/write-if-changed.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
 import { type VolumeSnapshotContent, volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
@@ -11,6 +11,8 @@ import { lentContent, lentSnapshot } from '../snapshots/imports.ts';
 import type { Backing } from './decide.ts';
 
 type Claim = PersistentVolumeClaim;
+
+const wasChanged = (error: unknown): boolean => ['kube_conflict', 'kube_not_found'].includes(codeOf(error) ?? '');
 
 /** `apiOf`: of this cluster without a provider; undefined where that provider cannot be reached. */
 export function createBindingWrites(
@@ -30,8 +32,7 @@ export function createBindingWrites(
     try {
       await api.mergePatch(persistentVolumeClaims, refOf(claim), patch, { answer: 'metadata' }, signal);
     } catch (error) {
-      const code = codeOf(error);
-      if (code !== 'kube_not_found' && code !== 'kube_conflict') throw error;
+      if (!wasChanged(error)) throw error;
     }
   }
 
@@ -41,32 +42,43 @@ export function createBindingWrites(
     await createUnlessThere(api, volumeSnapshots, lentSnapshot(claim), signal);
   }
 
-  async function unmark({ provider, object }: Backing, signal: AbortSignal): Promise<void> {
-    if (!isUnpublished(object)) return;
-    const patch = { metadata: { uid: object.metadata.uid, annotations: { [storageAnnotation.unpublished]: null } } };
-    await apiOf(provider)?.mergePatch(persistentVolumeClaims, refOf(object), patch, { answer: 'metadata' }, signal);
+  /**
+   * With the mark goes an order to delete, which an earlier attempt may have left. Of the claim as it was read: one whose order came meanwhile is
+   * read again. False: the claim has changed.
+   */
+  async function unmark({ provider, object }: Backing, signal: AbortSignal): Promise<boolean> {
+    if (!isUnpublished(object)) return true;
+    const { uid, resourceVersion } = object.metadata;
+    const annotations = { [storageAnnotation.unpublished]: null, [storageAnnotation.data]: null };
+    const patch = { metadata: { uid, resourceVersion, annotations } };
+    try {
+      await apiOf(provider)?.mergePatch(persistentVolumeClaims, refOf(object), patch, { answer: 'metadata' }, signal);
+      return true;
+    } catch (error) {
+      if (!wasChanged(error)) throw error;
+      return false;
+    }
   }
 
   /** Only what no volume of this cluster ever stood for: there is no data in it. Of the claim as it was read: one that is published meanwhile stays. */
   async function discard({ provider, object }: Backing, signal: AbortSignal): Promise<void> {
     const to = apiOf(provider);
     if (!to || object.metadata.deletionTimestamp !== undefined) return;
-    const { uid, resourceVersion } = object.metadata;
     try {
-      if (provider === undefined) {
-        const only = { ...(uid !== undefined && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) };
-        await to.delete(persistentVolumeClaims, refOf(object), only, signal);
-        return;
-      }
-      const patch = {
-        metadata: { uid, resourceVersion, annotations: { [storageAnnotation.data]: storageData.delete } },
-      };
-      await to.mergePatch(persistentVolumeClaims, refOf(object), patch, { answer: 'metadata' }, signal);
-      await deleteObject(to, persistentVolumeClaims, object, signal);
+      const { uid, resourceVersion } =
+        provider === undefined ? object.metadata : await orderDeletion(to, object, signal);
+      const only = { ...(uid !== undefined && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) };
+      await to.delete(persistentVolumeClaims, refOf(object), only, signal);
     } catch (error) {
-      const code = codeOf(error);
-      if (code !== 'kube_conflict' && code !== 'kube_not_found') throw error;
+      if (!wasChanged(error)) throw error;
     }
+  }
+
+  async function orderDeletion(to: Cluster['api'], object: Claim, signal: AbortSignal): Promise<Claim['metadata']> {
+    const { uid, resourceVersion } = object.metadata;
+    const patch = { metadata: { uid, resourceVersion, annotations: { [storageAnnotation.data]: storageData.delete } } };
+    const answer = { answer: 'metadata' } as const;
+    return (await to.mergePatch(persistentVolumeClaims, refOf(object), patch, answer, signal)).metadata;
   }
 
   return { reschedule, lend, unmark, discard };

@@ -1,6 +1,6 @@
 /** Claims whose end is not to be the end of their data. */
 import { expect, test } from 'vitest';
-import { runLateRetain, runLiqoctlMove } from './deletions.ts';
+import { runChosenAfterAll, runLateRetain, runLiqoctlMove } from './deletions.ts';
 
 test.each([1, 2, 3])(
   'the data of a claim that went stays when its volume was retained before its provider answered again, although the watch has not shown that yet (%i)',
@@ -23,3 +23,7 @@ test.each(['local', 'milan'] as const)(
     );
   },
 );
+
+test('data stays when its claim had been ordered to be deleted before it was bound, and the order was never carried out', async () => {
+  expect(await runChosenAfterAll()).toEqual([]);
+});

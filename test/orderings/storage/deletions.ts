@@ -5,8 +5,9 @@ import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { randomOf } from '../orderings.ts';
 import { runs, until } from './histories.ts';
+import { selectedNode } from './kubernetes.ts';
 import { leftovers } from './leftovers.ts';
-import { shop } from './names.ts';
+import { consumer, nodeOf, type ProviderName, shop } from './names.ts';
 import { DeathsAtEveryWrite } from './scripted.ts';
 import { StorageWorld } from './world.ts';
 
@@ -96,6 +97,56 @@ export async function runLiqoctlMove(
       'the data went',
     );
     return { faults: [...faults, ...world.faults], survived: deaths.survived };
+  } finally {
+    world.agents.end();
+  }
+}
+
+/**
+ * The real claim of an application is ordered to be deleted because another node was chosen; its agent dies with that order, and the first node is chosen
+ * after all. Then milan ends the peering. What was wrong.
+ */
+export async function runChosenAfterAll(): Promise<readonly string[]> {
+  const world = new StorageWorld(randomOf(1));
+  const faults: string[] = [];
+  const must = (isSo: boolean, what: string): void => void (isSo || faults.push(what));
+  world.addApp('a');
+  const app = world.apps.get('a');
+  const milan = world.providers.get('milan');
+  if (!app || !milan) throw new Error('no application, or no provider');
+  const choose = (provider: ProviderName): void => {
+    const claim = world.claim(app);
+    if (claim) world.home.annotate(claim, { [selectedNode]: nodeOf(provider) });
+  };
+  let turn = 'published' as 'published' | 'ordered' | 'over';
+  world.agents.fate = (agent, write, body) => {
+    if (agent !== consumer) return 'lives';
+    if (turn === 'published' && write === 'PersistentVolume create') {
+      turn = 'ordered';
+      choose('genoa');
+      return 'before';
+    }
+    if (turn === 'ordered' && write === 'PersistentVolumeClaim mergePatch' && body.includes(storageAnnotation.data)) {
+      turn = 'over';
+      choose('milan');
+      return 'after';
+    }
+    return 'lives';
+  };
+  try {
+    app.pinned = 'milan';
+    must(await until(world, () => runs(world, app) && app.acknowledged.size > 5), 'the application does not run');
+    must(turn === 'over', 'no real claim was ordered to be deleted');
+    const disks = [...milan.disks.keys()];
+    must(disks.length === 1, `milan has ${disks.length} volumes`);
+    world.unpeer('milan');
+    const isListed = () => milan.store.all(retainedVolumes).length === 1 && milan.store.isQuiet;
+    must(await until(world, isListed), 'there is no record of the data');
+    must(
+      disks.every((disk) => milan.disks.has(disk)),
+      'the data went',
+    );
+    return [...faults, ...world.faults];
   } finally {
     world.agents.end();
   }
