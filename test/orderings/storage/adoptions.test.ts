@@ -282,6 +282,41 @@ test.each([false, true])(
   },
 );
 
+// Seed 1364 of the crowded histories, shrunk. Kubernetes had read the claim before it was gone.
+test.each([false, true])(
+  'an order goes on when the name of a claim comes to the volume after that claim has gone (ends with its data: %s)',
+  async (withData) => {
+    const world = new Provider(1);
+    try {
+      world.make('data-0');
+      await world.rest();
+      world.end('data-0', false);
+      await world.rest();
+      const [record] = world.records();
+      if (record === undefined) throw new Error('nothing is kept');
+      world.adopt(record);
+      await world.rest();
+      const { name } = record.metadata;
+      world.make('data-0');
+      const claimRef = { namespace: 'shop-rome', name: 'data-0', uid: world.claim('data-0')?.metadata.uid };
+      world.end('data-0', withData);
+      await world.rest();
+      expect(world.claim('data-0')).toBeUndefined();
+      world.milan.setSpec(world.milan.volume(name) as never, { claimRef });
+      world.milan.setStatus(world.milan.volume(name) as never, { phase: 'Released' });
+      await world.rest();
+      world.expectSettled();
+      expect(world.records()).toMatchObject([{ metadata: { name }, status: { phase: 'Adopting' } }]);
+      world.make('data-0');
+      await world.rest();
+      expect(world.claim('data-0')?.spec?.volumeName).toBe(name);
+      expect(world.faults).toEqual([]);
+    } finally {
+      world.agents.end();
+    }
+  },
+);
+
 test('an order that is taken back reserves nothing', async () => {
   const world = new Provider(1);
   try {

@@ -12,7 +12,7 @@ const controller = 'agent/offloading/provider/storage/controller.ts';
 const volumes = 'agent/storage/volumes/controller.ts';
 const calm = (seed: number) => ({ seed, isRestless: false });
 const restless = (seed: number) => ({ seed, isRestless: true });
-const crowded = (seed: number) => ({ seed, isRestless: false, isCrowded: true }) as const;
+const crowded = (seed: number) => ({ seed, isRestless: true, isCrowded: true }) as const;
 
 export const keptMutations: readonly KeptMutation[] = [
   {
@@ -32,30 +32,9 @@ export const keptMutations: readonly KeptMutation[] = [
   {
     without: 'the order that goes on when a claim was never published',
     file: decide,
-    find: 'isUnpublished || !isBound;',
-    put: '!isBound;',
+    find: 'earlier.uid !== metadata.uid && isUnpublished)',
+    put: 'earlier.uid !== metadata.uid && nowMs < 0)',
     history: calm(64),
-  },
-  {
-    without: 'the order that goes on when a binding was never finished',
-    file: decide,
-    find: 'isUnpublished || !isBound;',
-    put: 'isUnpublished;',
-    history: calm(707),
-  },
-  {
-    without: 'the volumes that were being bound to a claim when it ended',
-    file: controller,
-    find: 'if (deletionTimestamp === undefined || !mayHaveOthers(claim)) return found;',
-    put: "if (deletionTimestamp !== '') return found;",
-    history: calm(707),
-  },
-  {
-    without: 'the volumes that were being bound to a claim that got another one',
-    file: controller,
-    find: 'if (deletionTimestamp === undefined || !mayHaveOthers(claim)) return found;',
-    put: 'if (deletionTimestamp === undefined || volumeName) return found;',
-    history: crowded(619),
   },
   {
     without: 'the marks of an earlier end on a claim that nothing was published of',
@@ -74,9 +53,16 @@ export const keptMutations: readonly KeptMutation[] = [
   {
     without: 'the end of a reservation whose order was taken back',
     file: decide,
-    find: 'const isReserved = volume.spec?.claimRef?.uid === undefined;',
+    find: 'const isReserved = !isTaken && claimRef?.uid !== remoteClaim.uid;',
     put: 'const isReserved = nowMs < 0;',
     history: restless(17),
+  },
+  {
+    without: 'the order that goes on when the name of a claim comes to the volume after the claim has gone',
+    file: decide,
+    find: "const isLate = holder === 'none' &&",
+    put: 'const isLate = nowMs < 0 &&',
+    history: crowded(1364),
   },
   {
     without: 'the wait for a claim that is being bound',
@@ -130,8 +116,8 @@ export const keptMutations: readonly KeptMutation[] = [
   {
     without: 'the volume of a claim as the API server has it, before the claim goes',
     file: controller,
-    find: 'volumeName ? await api.get(persistentVolumes, { name: volumeName }, signal) : undefined;',
-    put: 'volumeName ? caches.cache(persistentVolumes).get({ name: volumeName }) : undefined;',
+    find: 'name === undefined ? undefined : await api.get(persistentVolumes, { name }, signal);',
+    put: 'name === undefined ? undefined : caches.cache(persistentVolumes).get({ name });',
     history: calm(1),
   },
   {

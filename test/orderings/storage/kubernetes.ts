@@ -155,9 +155,15 @@ export class Kubernetes {
   }
 
   #tendClaim(claim: Claim): void {
-    const { deletionTimestamp, finalizers, name, namespace, uid } = claim.metadata;
+    const { deletionTimestamp, finalizers, name, namespace } = claim.metadata;
     if (deletionTimestamp !== undefined) {
-      if (finalizers?.includes(claimProtection) && !this.#isUsed(claim)) this.#dropFinalizer(claim, claimProtection);
+      if (finalizers?.includes(claimProtection) && !this.#isUsed(claim)) {
+        this.#dropFinalizer(claim, claimProtection);
+        return;
+      }
+      // The PersistentVolume controller does not ask whether a claim is being deleted; the resizer and the provisioner are not played for one.
+      const found = claim.status?.phase === 'Bound' ? undefined : this.#reservedFor(claim);
+      if (found) this.#bind(claim, found);
       return;
     }
     if (claim.status?.phase === 'Bound') {
@@ -165,7 +171,19 @@ export class Kubernetes {
       this.#growFileSystem(this.claim(namespace, name) ?? claim);
       return;
     }
-    const reserved = this.store
+    const reserved = this.#reservedFor(claim);
+    if (reserved) {
+      this.#bind(claim, reserved);
+      return;
+    }
+    const wantsDisk = claim.spec?.storageClassName === diskClass && claim.spec.volumeName === undefined;
+    if (wantsDisk && !this.isFull && (claim.metadata.annotations?.[selectedNode] !== undefined || this.#isUsed(claim)))
+      this.#provision(claim);
+  }
+
+  #reservedFor(claim: Claim): PersistentVolume | undefined {
+    const { name, namespace, uid } = claim.metadata;
+    return this.store
       .all(persistentVolumes)
       .find(
         ({ spec, metadata }) =>
@@ -176,13 +194,6 @@ export class Kubernetes {
           (claim.spec?.volumeName === undefined || claim.spec.volumeName === metadata.name) &&
           amountOf(spec.capacity) >= amountOf(claim.spec?.resources?.requests),
       );
-    if (reserved) {
-      this.#bind(claim, reserved);
-      return;
-    }
-    const wantsDisk = claim.spec?.storageClassName === diskClass && claim.spec.volumeName === undefined;
-    if (wantsDisk && !this.isFull && (claim.metadata.annotations?.[selectedNode] !== undefined || this.#isUsed(claim)))
-      this.#provision(claim);
   }
 
   #bind(claim: Claim, volume: PersistentVolume): void {

@@ -240,7 +240,9 @@ export class Provider {
     // Given to a record of an end that is not the last one any more, it is over with that record.
     const { claimRef } = volume?.spec ?? {};
     const uid = endedOf(volume);
-    const hasEndedAgain = claimRef?.uid !== undefined && claimRef.uid !== uid && this.holderOf(volume) === undefined;
+    // Ends of guests' claims that had the volume are marked before those go; an administrator's claim has no mark.
+    const hasNamed = claimRef?.uid !== undefined && claimRef.uid !== uid && claimRef.namespace === rescue;
+    const hasEndedAgain = hasNamed && this.holderOf(volume) === undefined;
     expected.order = hasEndedAgain || uid !== spec.remoteClaim.uid ? undefined : order;
   }
 

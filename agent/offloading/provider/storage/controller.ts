@@ -40,34 +40,12 @@ export function createGuestClaimController({ cluster, ...deps }: RetentionDeps):
   const { api, caches, events } = cluster;
   const claims = guestClaimCache(caches);
   const policies = caches.cache(peeringPolicies);
-  const kept = keptVolumeCache(caches);
   const keepMs = (consumer: string): number => {
     const said = termsFor(policies.list(), consumer).map(([, { retainedVolumeDays }]) => retainedVolumeDays);
     return (said.find((days) => days !== undefined) ?? defaultDays) * dayMs;
   };
   const patch = (volume: PersistentVolume, body: unknown, signal: AbortSignal) =>
     api.mergePatch(persistentVolumes, refOf(volume), body, {}, signal);
-  /** A list for every claim of a namespace that goes is too much: of one that has a volume only where the cache has another one reserved for it. */
-  const mayHaveOthers = ({ metadata, spec }: PersistentVolumeClaim): boolean =>
-    spec?.volumeName === undefined ||
-    kept.list().some((volume) => {
-      const { namespace, name, uid = metadata.uid } = volume.spec?.claimRef ?? {};
-      const isForIt = namespace === metadata.namespace && name === metadata.name && uid === metadata.uid;
-      return isForIt && volume.metadata.name !== spec.volumeName;
-    });
-  /** What it names; of one that ends also the kept volumes that name it, whose binding Kubernetes began, also where it has taken another one since. */
-  async function volumesOf(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<PersistentVolume[]> {
-    const { uid, deletionTimestamp } = claim.metadata;
-    const { volumeName } = claim.spec ?? {};
-    const named = volumeName ? await api.get(persistentVolumes, { name: volumeName }, signal) : undefined;
-    const found = named === undefined ? [] : [named];
-    if (deletionTimestamp === undefined || !mayHaveOthers(claim)) return found;
-    const all = await api.list(persistentVolumes, { labelSelector: guestVolume.keptFor }, signal);
-    return [
-      ...found,
-      ...all.filter(({ metadata, spec }) => spec?.claimRef?.uid === uid && metadata.name !== volumeName),
-    ];
-  }
   /** Also of one that is there, so that a removal that was decided by an earlier look finds another version. */
   async function writeRecord(volume: PersistentVolume, signal: AbortSignal): Promise<void> {
     const wanted = recordOf(volume);
@@ -87,7 +65,6 @@ export function createGuestClaimController({ cluster, ...deps }: RetentionDeps):
     if (decision.do === 'release' && decision.dataGoes) await api.delete(retainedVolumes, refOf(volume), {}, signal);
     if (decision.do !== 'keep') return;
     await writeRecord(now, signal);
-    if (now.metadata.name !== claim.spec?.volumeName) return;
     const message = `its data stays as RetainedVolume ${now.metadata.name}: no order to delete it came with the deletion`;
     events.emit(claim, 'Normal', 'DataRetained', message);
   }
@@ -95,20 +72,23 @@ export function createGuestClaimController({ cluster, ...deps }: RetentionDeps):
   return createController(
     {
       name: 'guest-claim',
-      watches: [watch(claims, (claim) => [keyOf(claim)]), watch(policies, () => []), watch(kept, () => [])],
+      watches: [watch(claims, (claim) => [keyOf(claim)]), watch(policies, () => [])],
       async reconcile(key, signal) {
         const claim = claims.get(refOfKey(key));
         if (claim === undefined) return settled;
         const consumer = claim.metadata.labels?.[guestVolume.label] ?? '';
-        const facts = { claim, consumer, keepMs: keepMs(consumer), nowMs: deps.clock.now() };
-        const volumes = await volumesOf(claim, signal);
-        const decisions = (volumes.length > 0 ? volumes : [undefined]).map((volume) => ({
+        const { volumeName: name } = claim.spec ?? {};
+        const volume = name === undefined ? undefined : await api.get(persistentVolumes, { name }, signal);
+        const decision = decideClaim({
+          claim,
+          consumer,
           volume,
-          decision: decideClaim({ ...facts, volume }),
-        }));
+          keepMs: keepMs(consumer),
+          nowMs: deps.clock.now(),
+        });
         try {
-          for (const { volume, decision } of decisions) await carryOut(decision, claim, volume, signal);
-          if (decisions.every(({ decision }) => decision.do === 'release' || decision.do === 'keep'))
+          await carryOut(decision, claim, volume, signal);
+          if (decision.do === 'release' || decision.do === 'keep')
             await dropFinalizer(api, persistentVolumeClaims, claim, guestVolume.finalizer, signal);
           return settled;
         } catch (error) {

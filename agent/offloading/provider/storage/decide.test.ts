@@ -72,7 +72,6 @@ describe('a claim that ends', () => {
     expect(end(claim({ ...ordered, 'isthmus.dev/reclaim-policy': 'Retain' })).do).toBe('keep');
     expect(end(claim(ordered), volume({ persistentVolumeReclaimPolicy: 'Retain' })).do).toBe('keep');
     expect(end(claim({ 'isthmus.dev/data': 'yes' })).do).toBe('keep');
-    expect(end({ ...claim(ordered), spec: { volumeName: 'another' } }).do).toBe('keep');
   });
 
   test('goes at once without a volume, or when the volume is not its own', () => {
@@ -80,19 +79,9 @@ describe('a claim that ends', () => {
       do: 'release',
     });
     expect(end(claim(), volume({ claimRef: { uid: 'another' } }))).toEqual({ do: 'release' });
-  });
-
-  test('leaves a volume to the next claim, also against the order to delete, when its binding was never finished', () => {
-    const unfinished = { ...claim({ 'isthmus.dev/data': 'delete' }), spec: {} } as PersistentVolumeClaim;
-    const tied = patched(keptVolume(), { spec: { claimRef: { uid: 'later' } } });
-    const later = { ...unfinished, metadata: { ...unfinished.metadata, uid: 'later' } };
-    const givenBack = {
-      do: 'keep',
-      first: { spec: { persistentVolumeReclaimPolicy: 'Retain', claimRef: { uid: 'uid' } } },
-    };
-    expect(end(later, tied)).toMatchObject(givenBack);
-    // Kubernetes bound it to another one in the end.
-    expect(end({ ...later, spec: { volumeName: 'another' } }, tied)).toMatchObject(givenBack);
+    expect(end({ ...claim({ 'isthmus.dev/data': 'delete' }), spec: { volumeName: 'another' } })).toEqual({
+      do: 'release',
+    });
   });
 
   test('is continued where a process died: the volume is not written twice', () => {
@@ -168,6 +157,23 @@ describe('a kept volume', () => {
     expect(look({ record: adopting, volume: tied, holder: 'none' })).toMatchObject({
       volume: { metadata: { annotations: { 'isthmus.dev/kept-claim': expect.stringContaining('"uid":"new"') } } },
     });
+  });
+
+  test("is as it was when it has no more than the name of a guest's claim that is gone: that one was never bound to it", () => {
+    for (const status of [{}, { phase: 'Bound' }, { phase: 'Released' }]) {
+      const named = patched(keptVolume(), { spec: { claimRef: { uid: 'later' } }, status });
+      const adopting = record({ adopt: { namespace: 'shop-rome', claim: 'data' } });
+      const reserved = { spec: { claimRef: { namespace: 'shop-rome', name: 'data', uid: null } } };
+      const ordered = look({ record: adopting, volume: named });
+      expect(ordered.status?.phase).toBe('Adopting');
+      // Kubernetes says Released once it has seen that the claim is gone.
+      if (status.phase === 'Bound') expect(ordered.volume).toBeUndefined();
+      else expect(ordered.volume).toMatchObject(reserved);
+      expect(look({ volume: named })).toMatchObject({
+        volume: { spec: { claimRef: { uid: 'uid' } } },
+        status: { phase: 'Kept' },
+      });
+    }
   });
 
   test('is written only as it was read', () => {

@@ -47,7 +47,7 @@ const unkept = (volume: PersistentVolume, policy: string): VolumePatch =>
 export interface ClaimFacts {
   readonly claim: PersistentVolumeClaim;
   readonly consumer: string;
-  /** What the claim names, or, of one that ends, a kept volume that names it; as the API server has it now. */
+  /** What the claim names, as the API server has it now. */
   readonly volume: PersistentVolume | undefined;
   readonly keepMs: number;
   readonly nowMs: number;
@@ -57,7 +57,10 @@ export interface ClaimFacts {
 export function decideClaim({ claim, consumer, volume, keepMs, nowMs }: ClaimFacts): ClaimDecision {
   const { metadata } = claim;
   const { annotations = {} } = metadata;
-  const isOurs = volume !== undefined && volume.spec?.claimRef?.uid === metadata.uid;
+  const isOurs =
+    volume !== undefined &&
+    claim.spec?.volumeName === volume.metadata.name &&
+    volume.spec?.claimRef?.uid === metadata.uid;
   const isUnpublished = annotations[storageAnnotation.unpublished] !== undefined;
   const wantsRetain = annotations[storageAnnotation.reclaimPolicy] === 'Retain';
   if (metadata.deletionTimestamp === undefined) {
@@ -68,15 +71,13 @@ export function decideClaim({ claim, consumer, volume, keepMs, nowMs }: ClaimFac
   if (!metadata.finalizers?.includes(guestVolume.finalizer)) return { do: 'nothing' };
   if (!isOurs) return { do: 'release' };
   const earlier = isKept(volume) ? keptClaimOf(volume) : undefined;
-  const isBound = claim.spec?.volumeName === volume.metadata.name;
-  // It was never used, or never bound to this one: the data is that of the earlier claim, and an order to adopt it holds for the next one.
-  const isUnused = isUnpublished || !isBound;
-  if (earlier !== undefined && earlier.uid !== metadata.uid && isUnused) {
+  // It was never used: the data is that of the earlier claim, and an order to adopt it holds for the next one.
+  if (earlier !== undefined && earlier.uid !== metadata.uid && isUnpublished) {
     const spec = { persistentVolumeReclaimPolicy: 'Retain', claimRef: { uid: earlier.uid } };
     return { do: 'keep', first: conditional(volume, { spec }) };
   }
   const isOrdered = annotations[storageAnnotation.data] === storageData.delete && !wantsRetain;
-  const mayGo = isBound && isOrdered && policyOf(volume) === 'Delete';
+  const mayGo = isOrdered && policyOf(volume) === 'Delete';
   if (mayGo) return { do: 'release', dataGoes: true, ...(isKept(volume) && { first: unkept(volume, 'Delete') }) };
   // Marks of an earlier end give way to those of this one: what was ordered then is over.
   if (earlier?.uid === metadata.uid && volume.spec?.persistentVolumeReclaimPolicy === 'Retain') return { do: 'keep' };
@@ -178,7 +179,10 @@ export function decideRecord({ record, volume, holder, nowMs }: RecordFacts): Re
       status: { phase: 'Discarding', message: 'its provisioner deletes the data' },
     };
   }
-  const isTaken = claimRef?.uid !== undefined && claimRef.uid !== remoteClaim.uid;
+  // The end of a guest's claim that was bound has left its marks before the claim went: of one that is gone without them,
+  // Kubernetes wrote no more than the name on this volume.
+  const isLate = holder === 'none' && claimRef?.namespace === remoteClaim.namespace;
+  const isTaken = claimRef?.uid !== undefined && claimRef.uid !== remoteClaim.uid && !isLate;
   if (isTaken && holder !== 'guest') {
     const { namespace, name, uid } = claimRef;
     // That claim had it and is gone as well, so it is the one after whose end the volume is kept.
@@ -191,7 +195,8 @@ export function decideRecord({ record, volume, holder, nowMs }: RecordFacts): Re
     // Bound to a claim that nothing guards: kept no more, and its policy stays Retain.
     if (isBound) return { volume: unkept(volume, 'Retain') };
   }
-  const decision = adopt === undefined ? keeping(volume, record.spec, nowMs) : adopting(volume, adopt, isTaken);
+  const decision =
+    adopt === undefined ? keeping(volume, record.spec, nowMs, isTaken) : adopting(volume, adopt, isTaken);
   return isTaken && !isBound ? { ...decision, lookAgainMs: bindingMs } : decision;
 }
 
@@ -224,10 +229,12 @@ function keeping(
   volume: PersistentVolume,
   { expiresAt, remoteClaim }: RetainedVolume['spec'],
   nowMs: number,
+  isTaken: boolean,
 ): RecordDecision {
   const leftMs = Date.parse(expiresAt) - nowMs;
+  const { claimRef } = volume.spec ?? {};
   // Without the UID of a claim that is gone, the next claim of that name would get it: an order was taken back.
-  const isReserved = volume.spec?.claimRef?.uid === undefined;
+  const isReserved = !isTaken && claimRef?.uid !== remoteClaim.uid;
   return {
     ...(isReserved && {
       volume: conditional(volume, { spec: { claimRef: { ...claimKind, ...remoteClaim, resourceVersion: null } } }),
