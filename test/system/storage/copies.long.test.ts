@@ -7,16 +7,8 @@ import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
 import { removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import {
-  type ClusterName,
-  consumer,
-  isReady,
-  patience,
-  provider,
-  reported,
-  type Stage,
-} from '../whole-clusters/stage.ts';
-import { claim, genuine, on, openStorageStage, reader, shop, shopThere, writer } from './storage-stage.ts';
+import { type ClusterName, consumer, isReady, patience, provider, type Stage } from '../whole-clusters/stage.ts';
+import { claim, genuine, on, openStorageStage, readClaim, reader, shop, shopThere, writer } from './storage-stage.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-copies') };
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
@@ -29,11 +21,8 @@ beforeAll(async () => {
 afterAll(() => removeProductClusters(place), 180_000);
 inOrder('file');
 
-async function kubectl(cluster: ClusterName, ...args: readonly string[]): Promise<string> {
-  const ended = await stage.kubectl(cluster, args);
-  if (ended.code !== 0) throw new Error(reported(ended));
-  return ended.stdout;
-}
+const kubectl = (cluster: ClusterName, ...args: readonly string[]): Promise<string> =>
+  stage.world.cluster(cluster).kubectl(...args);
 const found = (cluster: ClusterName, namespace: string, name: string) =>
   stage.api(cluster).get(persistentVolumeClaims, { namespace, name });
 const bound = (cluster: ClusterName, namespace: string, name: string): Promise<PersistentVolumeClaim> =>
@@ -50,17 +39,7 @@ const copyOf = (name: string, storage = '32Mi') => ({
   dataSource: { kind: 'PersistentVolumeClaim', name },
   resources: { requests: { storage } },
 });
-/** What a pod of the claim prints, and on which node it was placed: its spec says nothing of that. */
-async function read(name: string, claimName: string): Promise<{ readonly text: string; readonly node: unknown }> {
-  await stage.apply(consumer, reader(shop, name, claimName));
-  const { spec } = await stage.podThat(
-    consumer,
-    [shop, name],
-    'has read',
-    ({ status }) => status?.phase === 'Succeeded',
-  );
-  return { text: await kubectl(consumer, '-n', shop, 'logs', name), node: spec?.nodeName };
-}
+const read = (name: string, claimName: string) => readClaim(stage, name, claimName);
 const append = (cluster: ClusterName, namespace: string, name: string, text: string) =>
   kubectl(cluster, '-n', namespace, 'exec', name, '--', 'workload', 'write', '/data/notes', text);
 const event = (name: string, reason: string) =>

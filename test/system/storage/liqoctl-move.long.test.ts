@@ -26,7 +26,7 @@ import {
   reported,
   type Stage,
 } from '../whole-clusters/stage.ts';
-import { claim, genuine, on, openStorageStage, reader, shop, writer } from './storage-stage.ts';
+import { claim, genuine, on, openStorageStage, readClaim, shop, writer } from './storage-stage.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-liqoctl') };
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 180_000 });
@@ -50,11 +50,8 @@ beforeAll(async () => {
 afterAll(() => removeProductClusters(place), 180_000);
 inOrder('file');
 
-async function kubectl(cluster: ClusterName, ...args: readonly string[]): Promise<string> {
-  const ended = await stage.kubectl(cluster, args);
-  if (ended.code !== 0) throw new Error(reported(ended));
-  return ended.stdout;
-}
+const kubectl = (cluster: ClusterName, ...args: readonly string[]): Promise<string> =>
+  stage.world.cluster(cluster).kubectl(...args);
 
 const moveArguments = (name: string, node: string): readonly string[] => [
   ...['move', 'volume', name, '--namespace', shop, '--target-node', node],
@@ -70,19 +67,7 @@ async function write(name: string, node: string, text: string): Promise<void> {
   await kubectl(consumer, '-n', shop, 'delete', 'pod', 'author', '--wait');
 }
 
-/** What a pod of the claim prints, and on which node it was placed: its spec says nothing of that. */
-async function read(name: string, claimName: string): Promise<{ readonly text: string; readonly node: unknown }> {
-  await stage.apply(consumer, reader(shop, name, claimName));
-  const { spec } = await stage.podThat(
-    consumer,
-    [shop, name],
-    'has read',
-    ({ status }) => status?.phase === 'Succeeded',
-  );
-  const text = await kubectl(consumer, '-n', shop, 'logs', name);
-  await kubectl(consumer, '-n', shop, 'delete', 'pod', name, '--wait');
-  return { text, node: spec?.nodeName };
-}
+const read = (name: string, claimName: string) => readClaim(stage, name, claimName);
 
 /** Records of a claim's data in a cluster, once there are as many. */
 const records = (cluster: ClusterName, name: string, count: number): Promise<readonly RetainedVolume[]> =>

@@ -114,6 +114,30 @@ export function describeMoves(stage: () => Stage, { everyEnd }: { readonly every
   };
 
   function describeOtherEnds(): void {
+    test('stays where it is when its files find no room where they are to go, and its pod was never stopped', async () => {
+      const uid = (await stage().pod(consumer, shop, 'ledger-0'))?.metadata.uid;
+      // 8 MiB once, which are 40 MiB for rsync: it knows nothing of shared blocks. The volume has 32.
+      const kibibyte = 'x'.repeat(1_023);
+      const copies = [1, 2, 3, 4].map((i) => `/data/large-${i}`);
+      for (const command of [
+        ['write', '-times', '8192', '/data/large', kibibyte],
+        ['reflink', '/data/large', ...copies],
+      ]) {
+        const ended = await inPod('workload', ...command);
+        expect(ended.code, reported(ended)).toBe(0);
+      }
+      const ended = await move(ledger, '--to', provider);
+      expect(ended.code, reported(ended)).not.toBe(0);
+      expect(ended.stderr).toMatch(/its volume is where it was: .*No space left on device/);
+      expect(await moveOf(ledger)).toMatchObject({ status: { phase: 'Aborted' } });
+      expect((await stage().pod(consumer, shop, 'ledger-0'))?.metadata.uid).toBe(uid);
+      expect(await text('/data/after')).toBe('written after the move\n');
+      await nothingLeftOfMovers();
+      expect(await realClaims()).toEqual([consumer]);
+      expect(await stage().api(provider).list(retainedVolumes)).toEqual([]);
+      for (const file of ['/data/large', ...copies]) expect((await inPod('workload', 'remove', file)).code).toBe(0);
+    });
+
     test('comes back as it was left when that is ordered', async () => {
       await mustMove(ledger, '--to', provider);
       await runsOn(provider);

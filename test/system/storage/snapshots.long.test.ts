@@ -36,7 +36,7 @@ import {
   reported,
   type Stage,
 } from '../whole-clusters/stage.ts';
-import { claim, genuine, on, openStorageStage, reader, shop, shopThere, writer } from './storage-stage.ts';
+import { claim, genuine, on, openStorageStage, readClaim, shop, shopThere, writer } from './storage-stage.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-snapshots') };
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
@@ -62,11 +62,8 @@ afterAll(async () => {
 }, 180_000);
 inOrder('file');
 
-async function kubectl(cluster: ClusterName, ...args: readonly string[]): Promise<string> {
-  const ended = await stage.kubectl(cluster, args);
-  if (ended.code !== 0) throw new Error(reported(ended));
-  return ended.stdout;
-}
+const kubectl = (cluster: ClusterName, ...args: readonly string[]): Promise<string> =>
+  stage.world.cluster(cluster).kubectl(...args);
 
 const snapshotOf = (name: string, claimName: string): KubeObject =>
   ({
@@ -99,17 +96,7 @@ async function taken(cluster: ClusterName): Promise<readonly string[]> {
   return lists.flatMap((text) => text.split('\n')).filter((name) => name.endsWith('.snap'));
 }
 
-/** What a pod of the claim prints, and on which node it was placed. */
-async function read(name: string, claimName: string): Promise<{ readonly text: string; readonly node: unknown }> {
-  await stage.apply(consumer, reader(shop, name, claimName));
-  const { spec } = await stage.podThat(
-    consumer,
-    [shop, name],
-    'has read',
-    ({ status }) => status?.phase === 'Succeeded',
-  );
-  return { text: await kubectl(consumer, '-n', shop, 'logs', name), node: spec?.nodeName };
-}
+const read = (name: string, claimName: string) => readClaim(stage, name, claimName);
 const append = (name: string, text: string) =>
   kubectl(consumer, '-n', shop, 'exec', name, '--', 'workload', 'write', '/data/notes', text);
 

@@ -1,11 +1,18 @@
 /** Two real clusters with a CSI driver in each, peered, with a namespace over both: its claims, and the pods that write and read them. */
-import type { KubeObject } from '#shared/domain/kube-object.ts';
+import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
 import {
   openProductClusters,
   type ProductClusters,
   type ProductClustersOptions,
 } from '#test/harness/product-clusters.ts';
-import { clusterNames, consumer, createStage, provider, type Stage } from '../whole-clusters/stage.ts';
+import {
+  type ClusterName,
+  clusterNames,
+  consumer,
+  createStage,
+  provider,
+  type Stage,
+} from '../whole-clusters/stage.ts';
 import { container, pod } from '../whole-clusters/workloads.ts';
 
 export const shop = 'shop';
@@ -83,6 +90,23 @@ export const reader = (namespace: string, name: string, claimName: string, more:
     volumes: volumesOf(claimName),
     ...more,
   });
+
+/** What a pod that reads the claim prints, and on which node it was placed: its spec says nothing of that. The pod is gone then. */
+export async function readClaim(
+  stage: Stage,
+  name: string,
+  claimName: string,
+  more: object = {},
+  [cluster, namespace]: readonly [ClusterName, string] = [consumer, shop],
+): Promise<{ readonly text: string; readonly node: string | undefined }> {
+  await stage.apply(cluster, reader(namespace, name, claimName, more));
+  const hasRead = ({ status }: Pod): boolean => status?.phase === 'Succeeded';
+  const { spec } = await stage.podThat(cluster, [namespace, name], 'has read', hasRead);
+  const { kubectl } = stage.world.cluster(cluster);
+  const text = await kubectl('-n', namespace, 'logs', name);
+  await kubectl('-n', namespace, 'delete', 'pod', name, '--wait');
+  return { text, node: spec?.nodeName };
+}
 
 interface Replicated {
   readonly replicas: number;

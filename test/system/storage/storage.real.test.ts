@@ -10,7 +10,7 @@ import {
   persistentVolumes,
   pods,
 } from '#shared/domain/core-kinds.ts';
-import type { KubeObject, Pod } from '#shared/domain/kube-object.ts';
+import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { parseQuantity } from '#shared/domain/quantity.ts';
 import { storageNamespace } from '#shared/domain/storage-keys.ts';
 import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
@@ -28,7 +28,18 @@ import {
   type Stage,
 } from '../whole-clusters/stage.ts';
 import { describeMoves } from './moves.ts';
-import { claim, genuine, on, openStorageStage, reader, shop, shopThere, statefulSet, writer } from './storage-stage.ts';
+import {
+  claim,
+  genuine,
+  on,
+  openStorageStage,
+  readClaim,
+  reader,
+  shop,
+  shopThere,
+  statefulSet,
+  writer,
+} from './storage-stage.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-under-test') };
 /** While writing a test: `ISTHMUS_KEEP_CLUSTERS=1` leaves everything running, and the next run starts from it. */
@@ -45,30 +56,14 @@ afterAll(async () => {
 }, 180_000);
 if (!keep) inOrder('file');
 
-const succeeded = ({ status }: Pod): boolean => status?.phase === 'Succeeded';
-
 async function ready(name: string): Promise<string | undefined> {
   return (await stage.podThat(consumer, [shop, name], 'is ready', isReady)).spec?.nodeName;
 }
-async function kubectl(cluster: ClusterName, ...args: readonly string[]): Promise<string> {
-  const ended = await stage.kubectl(cluster, args);
-  if (ended.code !== 0) throw new Error(reported(ended));
-  return ended.stdout;
-}
+const kubectl = (cluster: ClusterName, ...args: readonly string[]): Promise<string> =>
+  stage.world.cluster(cluster).kubectl(...args);
 const removePod = (name: string): Promise<string> => kubectl(consumer, '-n', shop, 'delete', 'pod', name, '--wait');
-/** What a pod that reads the claim prints, and on which node it did. */
-async function read(
-  name: string,
-  claimName: string,
-  more: object = {},
-  [cluster, namespace]: readonly [ClusterName, string] = [consumer, shop],
-): Promise<{ readonly text: string; readonly node: string | undefined }> {
-  await stage.apply(cluster, reader(namespace, name, claimName, more));
-  const { spec } = await stage.podThat(cluster, [namespace, name], 'has read', succeeded);
-  const text = await kubectl(cluster, '-n', namespace, 'logs', name);
-  await kubectl(cluster, '-n', namespace, 'delete', 'pod', name, '--wait');
-  return { text, node: spec?.nodeName };
-}
+const read = (name: string, claimName: string, more?: object, at?: readonly [ClusterName, string]) =>
+  readClaim(stage, name, claimName, more, at);
 const claimAt = (cluster: ClusterName, namespace: string, name: string): Promise<PersistentVolumeClaim | undefined> =>
   stage.api(cluster).get(persistentVolumeClaims, { namespace, name });
 const bound = (cluster: ClusterName, namespace: string, name: string): Promise<PersistentVolumeClaim> =>

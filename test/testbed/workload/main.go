@@ -34,6 +34,8 @@ func commands() map[string]command {
 		"dns":      dns,
 		"burn":     burn,
 		"write":    write,
+		"reflink":  reflink,
+		"remove":   remove,
 		"cat":      cat,
 		"echo":     echo,
 		"env":      env,
@@ -158,10 +160,11 @@ func cat(ctx context.Context, args []string) error {
 	}
 }
 
-// write appends a line to a file, for instance on a volume, and keeps running with -hold.
+// write appends a line to a file, for instance on a volume, -times as often, and keeps running with -hold.
 func write(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("write", flag.ContinueOnError)
 	hold := flags.Bool("hold", false, "keep running afterwards")
+	times := flags.Int("times", 1, "how often the line is written")
 	if err := parse(flags, args, 1, 1000); err != nil {
 		return err
 	}
@@ -173,7 +176,7 @@ func write(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(file, text); err != nil {
+	if _, err := io.WriteString(file, strings.Repeat(text+"\n", *times)); err != nil {
 		return err
 	}
 	if err := file.Close(); err != nil {
@@ -207,6 +210,16 @@ func printLines(ctx context.Context, args []string) error {
 	}
 	if *hold {
 		<-ctx.Done()
+	}
+	return nil
+}
+
+// remove deletes files.
+func remove(_ context.Context, args []string) error {
+	for _, name := range args {
+		if err := os.Remove(name); err != nil {
+			return err
+		}
 	}
 	return nil
 }
