@@ -235,7 +235,7 @@ async function conclude(io: CliIo, subject: Subject, move: VolumeMove): Promise<
     await remove(io, subject, move);
     throw new AppError('move_refused', message);
   }
-  if (phase === 'Aborted' && move.spec.order !== 'abort') throw new AppError('move_failed', message);
+  if (phase === 'Aborted' && move.spec.order !== 'abort') throw new AppError('move_failed', report(move));
   if (phase === 'Undoable' && move.spec.order !== undefined) throw new AppError('move_failed', message);
   io.stdout.write(`${report(move)}\n`);
 }

@@ -42,7 +42,8 @@ function finish(result: MoverResult): void {
   process.exitCode = result.ok ? 0 : 1;
 }
 
-for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => process.exit(0));
+// rsync that gives up ends its remote shell with SIGUSR1, at which Node would open a debugger.
+for (const name of ['SIGTERM', 'SIGINT', 'SIGUSR1'] as const) process.once(name, () => process.exit(0));
 switch (role) {
   case 'serve':
     await serveVolume(identity(), { port, source: data, rsync, clock: systemClock });

@@ -72,7 +72,12 @@ function run(deps: PullDeps, args: readonly string[], onOutput: (piece: string) 
 
 class Failed extends Error {}
 
-const lastLine = ({ code, errors }: Ended): string => `rsync ended with ${code}: ${errors.trim().slice(-600)}`;
+const lastWords = ({ code, errors }: Ended): string =>
+  `rsync ended with ${code}: ${errors
+    .trim()
+    .slice(-600)
+    .split(/\s*\n\s*/)
+    .join('; ')}`;
 
 /** Again after interruptions, as long as the other side comes back. */
 async function insist(deps: PullDeps, args: readonly string[], onOutput?: (piece: string) => void): Promise<Ended> {
@@ -81,7 +86,7 @@ async function insist(deps: PullDeps, args: readonly string[], onOutput?: (piece
     const ended = await run(deps, args, onOutput);
     if (!isInterruption(ended.code)) return ended;
     if (interruptions >= mostInterruptions)
-      throw new Failed(`${lastLine(ended)}, after ${interruptions} interruptions`);
+      throw new Failed(`${lastWords(ended)}, after ${interruptions} interruptions`);
   }
 }
 
@@ -132,7 +137,7 @@ export function pullLive(deps: PullDeps): Promise<MoverResult> {
   return asResult(async () => {
     for (let number = 1; ; number++) {
       const { ended, literalBytes } = await pass(deps, number);
-      if (ended.code !== 0 && !isDisturbance(ended.code)) throw new Failed(lastLine(ended));
+      if (ended.code !== 0 && !isDisturbance(ended.code)) throw new Failed(lastWords(ended));
       if (number >= mostPasses || (ended.code === 0 && literalBytes <= smallBytes)) return { ok: true, passes: number };
     }
   });
@@ -142,7 +147,7 @@ export function pullLive(deps: PullDeps): Promise<MoverResult> {
 export function pullFinal(deps: PullDeps): Promise<MoverResult> {
   return asResult(async () => {
     const { ended } = await pass(deps, 1);
-    if (ended.code !== 0) throw new Failed(lastLine(ended));
+    if (ended.code !== 0) throw new Failed(lastWords(ended));
     const { files, totalBytes } = statsOf(ended.output);
     const differences = deps.way.isDevice
       ? await differencesOfDevices(deps, totalBytes)
@@ -163,13 +168,13 @@ async function differencesAfterChecksums(deps: PullDeps): Promise<string[]> {
   const differences = await differencesOfFolders(deps);
   if (differences.length === 0) return differences;
   const { ended } = await pass({ ...deps, way: { ...deps.way, byChecksum: true } }, 2);
-  if (ended.code !== 0) throw new Failed(lastLine(ended));
+  if (ended.code !== 0) throw new Failed(lastWords(ended));
   return await differencesOfFolders(deps);
 }
 
 async function differencesOfFolders(deps: PullDeps): Promise<string[]> {
   const compared = await insist(deps, compareArgs(deps.way));
-  if (compared.code !== 0) throw new Failed(lastLine(compared));
+  if (compared.code !== 0) throw new Failed(lastWords(compared));
   return compared.output.split('\n').filter((line) => line.trim() !== '');
 }
 
