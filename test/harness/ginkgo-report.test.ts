@@ -46,6 +46,14 @@ describe('what a suite says', () => {
     expect(selectedSpecs(report)).toEqual(['[sig-node] Pods runs']);
   });
 
+  it('has the names by which it is told what to run: containers without a text are not in them', () => {
+    const nested = {
+      ...spec('should run', 'passed'),
+      ContainerHierarchyTexts: ['[sig-storage] Driver', '', 'snapshots'],
+    };
+    expect(selectedSpecs([{ SpecReports: [nested] }])).toEqual(['[sig-storage] Driver snapshots should run']);
+  });
+
   it('is which specs it never runs', () => {
     expect(pendingSpecs(report)).toEqual(['[sig-node] Pods is for later']);
   });

@@ -31,9 +31,12 @@ export type GinkgoReport = readonly { readonly SpecReports: readonly GinkgoSpec[
 const specsOf = (report: GinkgoReport): readonly GinkgoSpec[] =>
   report.flatMap(({ SpecReports }) => SpecReports ?? []).filter(({ LeafNodeType }) => LeafNodeType === 'It');
 
-/** `[sig-node] Pods should be updated [NodeConformance] [Conformance]`. */
+/** `[sig-node] Pods should be updated [NodeConformance] [Conformance]`. As ginkgo does it, which leaves out containers without a text. */
 const nameOf = ({ ContainerHierarchyTexts, LeafNodeText }: GinkgoSpec): string =>
-  [...(ContainerHierarchyTexts ?? []), LeafNodeText].join(' ').trim();
+  [...(ContainerHierarchyTexts ?? []), LeafNodeText]
+    .filter((text) => text !== '')
+    .join(' ')
+    .trim();
 
 /** `pods.go:118`. */
 function placeOf({ Failure }: GinkgoSpec): string {

@@ -7,7 +7,7 @@ import { halfReasons, reasons } from './reasons.ts';
 import type { Reason } from './report.ts';
 import { driverFile } from './storage/driver.ts';
 import { openStorageGround } from './storage/ground.ts';
-import { storageReasons } from './storage/reasons.ts';
+import { storageReasonsOf } from './storage/reasons.ts';
 import { driverSuites, type Group, groups, type Selection, type Share, selectionOf } from './suite.ts';
 import type { TableName } from './table.ts';
 
@@ -34,7 +34,7 @@ export function subjectOf({ storage, groups: wanted, virtual }: Options): Subjec
     return {
       table: `storage ${storage}`,
       folder: `conformance-storage-${storage}`,
-      reasons: storageReasons,
+      reasons: storageReasonsOf[storage],
       selections: [driverSuites],
       isWanted: () => true,
       open: (dir, log) => openStorageGround(storage, dir, log),

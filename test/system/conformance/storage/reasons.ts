@@ -1,7 +1,8 @@
 /** Why suites for storage drivers do not apply to class `liqo`, or fail. `npm run conformance -- --storage PLACE` refuses reasons that are not true any more. */
 import type { Reason } from '../report.ts';
+import type { Place } from './driver.ts';
 
-export const storageReasons: readonly Reason[] = [
+const everywhere: readonly Reason[] = [
   {
     specs: /\[Testpattern: (Inline-volume|Pre-provisioned (PV|Snapshot))/,
     state: 'not applicable',
@@ -17,11 +18,6 @@ export const storageReasons: readonly Reason[] = [
     state: 'not applicable',
     reason:
       'asks for a file system by a parameter of the class, which belongs to the class behind: class liqo takes none',
-  },
-  {
-    specs: /any volume data source/i,
-    state: 'not applicable',
-    reason: 'data sources that are neither claims nor VolumeSnapshots are refused by an event',
   },
   {
     specs: /\] volumegroupsnapshottable/,
@@ -40,3 +36,19 @@ export const storageReasons: readonly Reason[] = [
     reason: 'spec.volumeAttributesClassName is refused by an event',
   },
 ];
+
+/** Of pods on a virtual node. */
+const atProvider: readonly Reason[] = [
+  {
+    specs:
+      /read-write-once-pod .* should block a second pod from using an in-use ReadWriteOncePod volume on the same node/,
+    state: 'failed',
+    reason:
+      'waits for the event FailedMount, by which a kubelet refuses the second pod that names its node; the scheduler of the provider holds that pod back before, with the event FailedScheduling',
+  },
+];
+
+export const storageReasonsOf = {
+  here: everywhere,
+  provider: [...everywhere, ...atProvider],
+} as const satisfies Record<Place, readonly Reason[]>;
