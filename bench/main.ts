@@ -69,7 +69,7 @@ const benches: Readonly<Record<string, Bench>> = {
     run: async (options) => (await import('./dataplane/dataplane.ts')).run(options),
   },
   storage: {
-    what: 'MiB/s of the copy of a move of 1 GiB that is written to, beside bare rsync, and seconds of its last pass and comparison; two movers over loopback',
+    what: 'MiB/s of the copy of a move of 1 GiB that is written to, beside bare rsync, and seconds of its last pass and comparison; two movers over 1 Gbit/s, and over loopback',
     run: async (options) => (await import('./storage/storage.ts')).run(options),
   },
   'cli-start': {

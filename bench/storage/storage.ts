@@ -1,179 +1,65 @@
 /**
- * How fast a move copies 1 GiB, and how long its pods wait for the last pass and the comparison, while 5 MB/s are written until the freeze. Two mover
- * processes over loopback with their TLS; a bare rsync daemon with the same options copies the same folder beside them.
+ * How fast a move copies 1 GiB, beside a bare rsync over the same link, and how long its pods wait for the last pass and the comparison. The link is the
+ * loopback of a network namespace, once with 1 Gbit/s and once without a limit: there only the processors of this one machine limit both sides of both.
  */
-import { execFileSync, spawn } from 'node:child_process';
-import { randomFillSync } from 'node:crypto';
-import { closeSync, fsyncSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
-import { connect } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
-import { ended, Movers, type Volumes } from '#test/harness/movers.ts';
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { ended, Movers } from '#test/harness/movers.ts';
 import { type BenchOptions, type BenchResult, median, medianPhases, thisMachine } from '../result.ts';
+import { port, type Sample } from './copies.ts';
 
-const mebibyte = 1_048_576;
-const files = 64;
-const fileBytes = 16 * mebibyte;
-/** What the application writes in a second, into a file of its own and over old data in turn. */
-const writtenBytes = 5_000_000;
-const writesPerSecond = 10;
-const port = 18_732;
-const bareStartMs = 10_000;
+/** The burst holds some of the largest packets of loopback. */
+const limited = 'tc qdisc add dev lo root tbf rate 1gbit burst 256kb latency 20ms';
+const links = { '1 Gbit/s': `ip link set lo up && ${limited}`, 'no limit': 'ip link set lo up' } as const;
+type Link = keyof typeof links;
 
-interface Sample {
-  readonly copied: number;
-  readonly bare: number;
-  readonly passes: number;
-  readonly liveSeconds: number;
-  readonly freezeSeconds: number;
-  readonly writtenBytes: number;
-}
-
-function fill(folder: string): void {
-  const bytes = Buffer.alloc(fileBytes);
-  for (let i = 0; i < files; i++) writeFileSync(`${folder}${i}`, randomFillSync(bytes));
-  execFileSync('sync');
-}
-
-/** Writes until the returned function is called, which tells how much it was. */
-function application(folder: string): () => Promise<number> {
-  const bytes = randomFillSync(Buffer.alloc(writtenBytes / writesPerSecond));
-  const [log, old] = [openSync(`${folder}log`, 'w'), openSync(`${folder}0`, 'r+')];
-  const startedMs = performance.now();
-  let [writes, isOver] = [0, false];
-  const work = async (): Promise<number> => {
-    while (!isOver) {
-      // In an endless loop over the 16 MiB of the old file, as a database does with its pages.
-      if (writes % 2 === 0) writeSync(log, bytes);
-      else writeSync(old, bytes, 0, bytes.length, (writes * bytes.length) % (fileBytes - bytes.length));
-      writes += 1;
-      await delay(Math.max(0, startedMs + (writes * 1_000) / writesPerSecond - performance.now()));
-    }
-    for (const file of [log, old]) {
-      fsyncSync(file);
-      closeSync(file);
-    }
-    return writes * bytes.length;
-  };
-  const done = work();
-  return () => {
-    isOver = true;
-    return done;
-  };
-}
-
-/** Bytes in a second of its first pass, as it reports them, and the result of the whole. */
-async function live(movers: Movers, { from, to }: Volumes) {
-  rmSync(movers.at('result'), { force: true });
-  const child = movers.run({ keys: 'fetch', data: to, source: from, args: ['live', '127.0.0.1'] });
-  let output = '';
-  child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
-    output += piece;
+async function copiesOver(link: Link, runs: number, { root, log }: BenchOptions): Promise<Sample[]> {
+  const entry = [process.execPath, 'scripts/run.mjs', 'bench/storage/in-namespace.ts', String(runs)];
+  const child = spawn('unshare', ['--net', 'sh', '-c', `${links[link]} && exec "$@"`, 'sh', ...entry], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const samples: Sample[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    const one = JSON.parse(line) as Sample;
+    samples.push(one);
+    log(
+      `${link}, run ${samples.length}: ${one.copied.toFixed(0)} MiB/s, bare rsync ${one.bare.toFixed(0)} MiB/s, frozen for ${one.freezeSeconds.toFixed(1)} s`,
+    );
+  }
   const code = await ended(child);
-  if (code !== 0) throw new Error(`the live copy ended with ${code}: ${output}`);
-  const reports = output
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as { readonly pass?: number; readonly rate?: number });
-  const result = movers.result();
-  if (result.ok !== true) throw new Error(`the live copy failed: ${JSON.stringify(result)}`);
-  return { rate: reports.filter(({ pass }) => pass === 1).at(-1)?.rate ?? 0, passes: Number(result.passes) };
+  if (code !== 0) throw new Error(`the copies over a link of ${link} ended with ${code}`);
+  return samples;
 }
 
-const answers = (): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = connect(port + 1, '127.0.0.1', () => socket.end(() => resolve(true)));
-    socket.on('error', () => resolve(false));
-  });
-
-/** Seconds of the same copy by rsync alone, over TCP and without TLS. */
-async function bare(movers: Movers, { from, to }: Volumes): Promise<number> {
-  const config = movers.at('rsyncd.conf');
-  writeFileSync(config, `use chroot = no\n[volume]\npath = ${from}\nread only = yes\nuid = 0\ngid = 0\n`);
-  const env = { ...process.env, ...movers.libraries };
-  const args = ['--daemon', '--no-detach', '--address=127.0.0.1', `--port=${port + 1}`, `--config=${config}`];
-  const daemon = spawn(movers.rsync, args, { env, stdio: 'ignore' });
-  try {
-    const deadline = performance.now() + bareStartMs;
-    while (!(await answers())) {
-      if (performance.now() > deadline) throw new Error('the rsync daemon does not answer');
-      await delay(50);
-    }
-    const options = ['-aHAXS', '--numeric-ids', '--inplace', '--no-whole-file', '--no-inc-recursive', '--fsync'];
-    const startedMs = performance.now();
-    execFileSync(movers.rsync, [...options, `rsync://127.0.0.1:${port + 1}/volume/`, to], { env, stdio: 'pipe' });
-    return (performance.now() - startedMs) / 1_000;
-  } finally {
-    daemon.kill('SIGKILL');
-  }
-}
-
-async function sample(movers: Movers): Promise<Sample> {
-  const volumes = { from: `${movers.at('from')}/`, to: `${movers.at('to')}/` };
-  const empty = (folder: string): void => {
-    rmSync(folder, { recursive: true, force: true });
-    mkdirSync(folder);
-  };
-  empty(volumes.from);
-  fill(volumes.from);
-  empty(volumes.to);
-  const bareSeconds = await bare(movers, volumes);
-  empty(volumes.to);
-  execFileSync('sync');
-  movers.serve(volumes);
-  try {
-    const stop = application(volumes.from);
-    const startedMs = performance.now();
-    const { rate, passes } = await live(movers, volumes);
-    const liveSeconds = (performance.now() - startedMs) / 1_000;
-    const written = await stop();
-    const frozenMs = performance.now();
-    const result = await movers.fetch(volumes, 'final');
-    if (result.ok !== true) throw new Error(`the last pass failed: ${JSON.stringify(result)}`);
-    return {
-      copied: rate / mebibyte,
-      bare: (files * fileBytes) / mebibyte / bareSeconds,
-      passes,
-      liveSeconds,
-      freezeSeconds: (performance.now() - frozenMs) / 1_000,
-      writtenBytes: written,
-    };
-  } finally {
-    movers.stop();
-  }
-}
-
-export async function run({ root, runs = 3, log }: BenchOptions): Promise<BenchResult> {
-  const movers = await Movers.start(port);
-  try {
-    const all: Sample[] = [];
-    for (let i = 0; i < runs; i++) {
-      const one = await sample(movers);
-      log(
-        `run ${i + 1}: ${one.copied.toFixed(0)} MiB/s, bare rsync ${one.bare.toFixed(0)} MiB/s, frozen for ${one.freezeSeconds.toFixed(1)} s`,
-      );
-      all.push(one);
-    }
-    const samples = all.map(({ copied }) => copied);
-    const phases = medianPhases(
+export async function run(options: BenchOptions): Promise<BenchResult> {
+  const { root, runs = 3 } = options;
+  // Fetches what the movers need, which the namespaces have no way to.
+  (await Movers.start(port)).close();
+  const slow = await copiesOver('1 Gbit/s', runs, options);
+  const fast = await copiesOver('no limit', runs, options);
+  const phasesOf = (link: Link, all: readonly Sample[]) =>
+    medianPhases(
       all.map((one) => ({
-        'bare rsync': one.bare,
-        'share of bare rsync (ratio)': one.copied / one.bare,
-        'copy while it is written to (s)': one.liveSeconds,
-        'its passes (count)': one.passes,
-        'last pass and comparison, frozen (s)': one.freezeSeconds,
+        [`bare rsync, ${link}`]: one.bare,
+        [`share of bare rsync, ${link} (ratio)`]: one.copied / one.bare,
+        [`copy while it is written to, ${link} (s)`]: one.liveSeconds,
+        [`its passes, ${link} (count)`]: one.passes,
+        [`last pass and comparison, frozen, ${link} (s)`]: one.freezeSeconds,
       })),
     );
-    return {
-      name: 'storage',
-      unit: 'MiB/s',
-      value: median(samples),
-      samples,
-      phases,
-      raw: all,
-      machine: thisMachine(root),
-    };
-  } finally {
-    movers.close();
-  }
+  const samples = slow.map(({ copied }) => copied);
+  return {
+    name: 'storage',
+    unit: 'MiB/s',
+    value: median(samples),
+    samples,
+    phases: {
+      ...phasesOf('1 Gbit/s', slow),
+      'copied, no limit': median(fast.map(({ copied }) => copied)),
+      ...phasesOf('no limit', fast),
+    },
+    raw: { slow, fast },
+    machine: thisMachine(root),
+  };
 }
