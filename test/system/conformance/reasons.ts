@@ -24,6 +24,12 @@ export const reasons: readonly Reason[] = [
     reason:
       'wants the kubelet to refuse a pod for Windows: in a namespace offloaded with strategy Remote it is refused when it is created, by name of the field',
   },
+  {
+    specs: /PrivilegedPod .* should enable privileged commands/,
+    state: 'failed',
+    reason:
+      'adds a network interface of type dummy, which the kernel of this machine does not have: it answers "Operation not supported", and to a container without privileges "Operation not permitted"',
+  },
 ];
 
 /** The same where half of the nodes are virtual. */

@@ -93,7 +93,6 @@ test('a copy whose pod was sent elsewhere before its source had a place is made 
 });
 
 test('a copy goes with its data and leaves its source as it was', async () => {
-  await kubectl(consumer, '-n', shop, 'delete', 'pod', 'far-reader', '--wait');
   await kubectl(consumer, '-n', shop, 'delete', 'pvc', 'far-copy', '--wait');
   await eventually('its real claim is gone', async () => !(await found(provider, shopThere, 'far-copy')), patience);
   expect(await kubectl(provider, '-n', shopThere, 'exec', 'far-author', '--', 'cat', '/data/notes')).toBe(
