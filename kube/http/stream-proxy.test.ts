@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import * as http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { type Duplex, Writable } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
 import { eventually } from '#test/harness/eventually.ts';
 import type { ClusterConnection } from './connection.ts';
@@ -236,6 +236,37 @@ test("a plain answer passes with the provider's status, and its break is the rea
   await expect(fetch(`http://127.0.0.1:${port}/`).then((answer) => answer.text())).rejects.toThrow();
   await eventually('both ended', () => ends.length === 2);
 });
+
+test.each(['with its length', 'in pieces'])(
+  'the end of an answer %s is not sent together with its last piece: kube-apiserver would drop that of a log that it passes on by WebSocket',
+  async (how) => {
+    const far = await provider(
+      () => undefined,
+      (_, response) => {
+        if (how === 'in pieces') response.flushHeaders();
+        response.end('the last line\n');
+      },
+    );
+    const writes: string[] = [];
+    const socket = new Writable({
+      writev(pieces, done) {
+        writes.push(pieces.map(({ chunk }) => String(chunk)).join(''));
+        setImmediate(done);
+      },
+    });
+    const request = Object.assign(new http.IncomingMessage(new net.Socket()), {
+      method: 'GET',
+      httpVersionMajor: 1,
+      httpVersionMinor: 1,
+    });
+    const response = new http.ServerResponse(request);
+    response.assignSocket(socket as net.Socket);
+    await passPlain(far.connection, '/', request, response, new AbortController().signal);
+    await eventually('the end', () => writes.join('').endsWith('0\r\n\r\n'));
+    expect(writes.at(-1)).toBe('0\r\n\r\n');
+    expect(writes.slice(0, -1).join('')).toContain('the last line\n');
+  },
+);
 
 test('a reader that left while it was being authorized leaves no log followed at the provider', async () => {
   const far = await provider(

@@ -63,6 +63,22 @@ export function endToEndOf(request: IncomingMessage): Record<string, string[]> {
 }
 
 /**
+ * As pipe does it, but the end goes out once all before it has, in a TLS record of its own: a reader of Go gets the last piece together with the end of the
+ * body when both come in one record, and kube-apiserver drops that piece of a log that it sends on by WebSocket.
+ */
+function passBody(answer: IncomingMessage, response: ServerResponse): void {
+  let written = Promise.resolve();
+  answer.on('data', (piece: Buffer) => {
+    written = new Promise((resolve) => {
+      if (response.write(piece, () => resolve())) return;
+      answer.pause();
+      response.once('drain', () => answer.resume());
+    });
+  });
+  answer.once('end', () => void written.then(() => response.end()));
+}
+
+/**
  * Everything without an upgrade. Without `passed`, of the request only its method and what it accepts go along. Resolves when the answer has ended
  * either way; rejects when none came.
  */
@@ -94,14 +110,17 @@ export async function passPlain(
       upstream.once('error', (error) => (response.headersSent || response.destroyed ? resolve() : reject(error)));
       upstream.once('response', (answer) => {
         passed?.answered(answer.statusCode ?? 502);
-        response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers));
+        const { 'content-length': size, ...others } = endToEnd(answer.headers);
+        // By its length, too, a reader knows the end together with the last piece.
+        const headers = passed === undefined || size === undefined ? others : { ...others, 'content-length': size };
+        response.writeHead(answer.statusCode ?? 502, headers);
         response.flushHeaders();
         answer.once('error', () => response.destroy());
         answer.once('close', () => {
           if (!answer.complete) response.destroy();
           resolve();
         });
-        answer.pipe(response);
+        passBody(answer, response);
       });
       upstream.setTimeout(0);
       if (hasBody) request.pipe(upstream);
