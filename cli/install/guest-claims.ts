@@ -1,7 +1,12 @@
 /** Claims and snapshots whose data must stay when the agent goes: those of guests, which it guards, and the real claims of volumes of this cluster. */
 import type { KubeClient } from '#cli/cluster/open.ts';
-import { type PersistentVolumeClaim, persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-kinds.ts';
-import { guestSnapshot, guestVolume } from '#shared/domain/guest-volume-keys.ts';
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  persistentVolumeClaims,
+  persistentVolumes,
+} from '#shared/domain/core-kinds.ts';
+import { guestSnapshot, guestVolume, keptAnnotation } from '#shared/domain/guest-volume-keys.ts';
 import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
 import {
   contentNameFor,
@@ -21,9 +26,11 @@ const guardedBy =
 export async function releaseGuestData(kube: KubeClient): Promise<boolean> {
   const claims = await kube.list(persistentVolumeClaims, guestVolume.label);
   const snapshots = await kube.list(volumeSnapshots, guestVolume.label);
+  const kept = await kube.list(persistentVolumes, guestVolume.keptFor);
   const releases = [
     ...claims.filter(guardedBy(guestVolume.finalizer)).map((claim) => () => release(kube, claim)),
     ...snapshots.filter(guardedBy(guestSnapshot.finalizer)).map((snapshot) => () => releaseSnapshot(kube, snapshot)),
+    ...kept.filter(isReserved).map((volume) => () => takeBack(kube, volume)),
   ];
   let isDone = true;
   for (const one of releases) {
@@ -50,6 +57,19 @@ async function release(kube: KubeClient, claim: PersistentVolumeClaim): Promise<
   const others = finalizers.filter((one) => one !== guestVolume.finalizer);
   const patch = { metadata: { resourceVersion, finalizers: others } };
   await kube.mergePatch(persistentVolumeClaims, refOf(claim), patch);
+}
+
+/** For the next claim of a name, by an order to adopt it. */
+const isReserved = ({ spec }: PersistentVolume): boolean =>
+  spec?.claimRef !== undefined && spec.claimRef.uid === undefined;
+
+/** A claim that got it now would end without a mark on it. The order stays in its record, for the next installation. */
+async function takeBack(kube: KubeClient, volume: PersistentVolume): Promise<void> {
+  const { uid, resourceVersion, annotations = {} } = volume.metadata;
+  const keptClaim = annotations[keptAnnotation.remoteClaim];
+  if (keptClaim === undefined) return;
+  const patch = { metadata: { uid, resourceVersion }, spec: { claimRef: JSON.parse(keptClaim) } };
+  await kube.mergePatch(persistentVolumes, refOf(volume), patch);
 }
 
 async function releaseSnapshot(kube: KubeClient, snapshot: VolumeSnapshot): Promise<void> {

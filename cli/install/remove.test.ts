@@ -16,7 +16,7 @@ import {
   secrets,
   storageClasses,
 } from '#shared/domain/core-kinds.ts';
-import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
+import { guestVolume, keptAnnotation } from '#shared/domain/guest-volume-keys.ts';
 import type { KubeObject, ObjectMeta, ObjectRef, ResourceType } from '#shared/domain/kube-object.ts';
 import { finalizer } from '#shared/domain/liqo-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -258,6 +258,24 @@ describe('taking Isthmus out', () => {
         persistentVolumeReclaimPolicy: 'Retain',
       });
     }
+  });
+
+  test('leaves no volume whose data is kept reserved for a claim that nothing guards any more', async () => {
+    const labels = { [guestVolume.keptFor]: 'rome' };
+    const keptClaim = { namespace: 'shop-rome', name: 'data', uid: 'u-1' };
+    const annotations = { [keptAnnotation.remoteClaim]: JSON.stringify(keptClaim) };
+    const bound = { namespace: 'shop-rome', name: 'data', uid: 'u-2' };
+    const { kube, find } = clusterOf([
+      [
+        persistentVolumes,
+        { name: 'reserved', labels, annotations },
+        { spec: { claimRef: { namespace: 'shop-rome', name: 'data' } } },
+      ],
+      [persistentVolumes, { name: 'being-bound', labels, annotations }, { spec: { claimRef: bound } }],
+    ]);
+    await remove(kube, true);
+    expect(find(persistentVolumes, { name: 'reserved' })?.spec).toEqual({ claimRef: keptClaim });
+    expect(find(persistentVolumes, { name: 'being-bound' })?.spec).toEqual({ claimRef: bound });
   });
 
   test('deletes only what it saw: an object that was replaced under its name stays', async () => {

@@ -323,7 +323,7 @@ export function createBindingController(deps: BindingDeps): Controller {
         api.get(persistentVolumes, { name: volumeNameOf(uidOf(stray)) }, signal),
       ]);
       // Otherwise the cache does not show the claim yet.
-      if (home?.metadata.uid !== uidOf(stray)) await (volume ? unmark(stray, signal) : discard(stray, signal));
+      if (home?.metadata.uid !== uidOf(stray)) await (volume ? unmark(stray, signal, 'stray') : discard(stray, signal));
     }
     return again(strays.every(({ object }) => object.metadata.deletionTimestamp !== undefined) ? waitMs : staleMs);
   }

@@ -43,13 +43,20 @@ export function createBindingWrites(
   }
 
   /**
-   * With the mark goes an order to delete, which an earlier attempt may have left. Of the claim as it was read: one whose order came meanwhile is
-   * read again. False: the claim has changed.
+   * With the mark goes an order to delete that an earlier attempt may have left; `of: 'stray'` leaves one, because it may be the order of the claim that
+   * is gone. Of the real claim as it was read: one whose order came meanwhile is read again. False: it has changed, or is gone.
    */
-  async function unmark({ provider, object }: Backing, signal: AbortSignal): Promise<boolean> {
+  async function unmark(
+    { provider, object }: Backing,
+    signal: AbortSignal,
+    of: 'claim' | 'stray' = 'claim',
+  ): Promise<boolean> {
     if (!isUnpublished(object)) return true;
     const { uid, resourceVersion } = object.metadata;
-    const annotations = { [storageAnnotation.unpublished]: null, [storageAnnotation.data]: null };
+    const annotations = {
+      [storageAnnotation.unpublished]: null,
+      ...(of === 'claim' && { [storageAnnotation.data]: null }),
+    };
     const patch = { metadata: { uid, resourceVersion, annotations } };
     try {
       await apiOf(provider)?.mergePatch(persistentVolumeClaims, refOf(object), patch, { answer: 'metadata' }, signal);

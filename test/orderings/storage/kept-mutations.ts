@@ -53,15 +53,15 @@ export const keptMutations: readonly KeptMutation[] = [
   {
     without: 'the end of a reservation whose order was taken back',
     file: decide,
-    find: 'const isReserved = !isTaken && claimRef?.uid !== remoteClaim.uid;',
-    put: 'const isReserved = nowMs < 0;',
+    find: 'const isReserved = isLeftOver || claimRef?.uid === undefined;',
+    put: 'const isReserved = isLeftOver;',
     history: restless(17),
   },
   {
     without: 'the order that goes on when the name of a claim comes to the volume after the claim has gone',
     file: decide,
-    find: "const isLate = holder === 'none' &&",
-    put: 'const isLate = nowMs < 0 &&',
+    find: "const isLeftOver = namesAnother && holder === 'none' && isGuarded;",
+    put: 'const isLeftOver = namesAnother && nowMs < 0;',
     history: crowded(1364),
   },
   {

@@ -7,6 +7,7 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import { guestVolume, keptAnnotation } from '#shared/domain/guest-volume-keys.ts';
 import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
 import { claimAnnotations, storageAnnotation, storageData } from '#shared/domain/storage-keys.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { type RetainedVolume, retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
@@ -64,8 +65,9 @@ export class Provider {
     this.milan = new Kubernetes(provider, this.clock, random, { consumer, namespace: shopThere });
     this.milan.bindsSlowly = true;
     const { store } = this.milan;
-    for (const name of [shopThere, rescue])
-      store.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } } as never);
+    const labels = { [label.remoteClusterId]: consumer };
+    for (const metadata of [{ name: shopThere, labels }, { name: rescue }])
+      store.create({ apiVersion: 'v1', kind: 'Namespace', metadata } as never);
     store.onWrite = (before, after) => this.#onWrite(before, after);
     const fault = (what: string): void => void this.faults.push(what);
     const clusters = new Map([[provider, this.milan]]);

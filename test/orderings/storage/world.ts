@@ -195,7 +195,7 @@ export class StorageWorld {
     // What is left of an earlier peering goes first.
     if (this.#peered.has(name) || store.now(namespaces, { name: shopThere })) return;
     this.#peered.add(name);
-    store.create(namespace(shopThere));
+    store.create(namespace(shopThere, { [label.remoteClusterId]: consumer }));
     const labels = { [label.type]: virtualNodeType, [label.remoteClusterId]: name };
     const status = { conditions: [{ type: 'Ready', status: 'True' }] };
     this.home.store.create({ kind: 'Node', metadata: { name: nodeOf(name), labels }, status } as never);
@@ -355,4 +355,8 @@ export class StorageWorld {
   }
 }
 
-const namespace = (name: string): KubeObject => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+const namespace = (name: string, labels: Readonly<Record<string, string>> = {}): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: { name, labels },
+});

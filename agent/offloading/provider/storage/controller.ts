@@ -7,6 +7,7 @@ import type { Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
 import {
+  namespaces,
   type PersistentVolume,
   type PersistentVolumeClaim,
   persistentVolumeClaims,
@@ -14,6 +15,7 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
@@ -109,11 +111,35 @@ export function createRetainedVolumeController({ cluster, ...deps }: RetentionDe
   const { api, caches } = cluster;
   const volumes = keptVolumeCache(caches);
   const records = caches.cache(retainedVolumes);
+  const claims = guestClaimCache(caches);
   const key = ({ metadata }: PersistentVolume | RetainedVolume): string[] => [metadata.name];
+  /** Of a namespace that is gone, only the one in which the volume had its claim is known. */
+  async function isGuarded(
+    name: string | undefined,
+    record: RetainedVolume | undefined,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (name === undefined || record === undefined) return false;
+    const { consumer, remoteClaim } = record.spec;
+    const found = await api.get(namespaces, { name }, signal);
+    if (found === undefined) return name === remoteClaim.namespace;
+    const { labels = {} } = found.metadata;
+    return labels[label.remoteClusterId] === consumer && labels[label.tenantNamespace] === undefined;
+  }
   return createController(
     {
       name: 'retained-volume',
-      watches: [watch(volumes, key), watch(records, key)],
+      watches: [
+        watch(volumes, key),
+        watch(records, key),
+        // The end of a claim to which a volume was never bound writes nothing to that volume.
+        watch(claims, ({ metadata: { uid } }) =>
+          volumes
+            .list()
+            .filter(({ spec }) => uid !== undefined && spec?.claimRef?.uid === uid)
+            .flatMap(key),
+        ),
+      ],
       async reconcile(name, signal) {
         // In this order: a volume that is kept again after it was read has written its record since, and a removal finds another version.
         const record = await api.get(retainedVolumes, { name }, signal);
@@ -123,7 +149,14 @@ export function createRetainedVolumeController({ cluster, ...deps }: RetentionDe
           uid && bound
             ? await api.get(persistentVolumeClaims, { ...(namespace && { namespace }), name: bound }, signal)
             : undefined;
-        const decision = decideRecord({ record, volume, holder: holderOf(claim, uid), nowMs: deps.clock.now() });
+        const holder = holderOf(claim, uid);
+        const decision = decideRecord({
+          record,
+          volume,
+          holder,
+          isGuarded: uid !== undefined && holder === 'none' && (await isGuarded(namespace, record, signal)),
+          nowMs: deps.clock.now(),
+        });
         try {
           if (decision.create) await api.create(retainedVolumes, decision.create, {}, signal);
           if (decision.replace && record)

@@ -66,6 +66,14 @@ describe('a claim that ends', () => {
     expect(keptVolume().spec?.persistentVolumeReclaimPolicy).toBe('Retain');
   });
 
+  test('leaves a volume whose reservation Kubernetes does not clear for claims of others', () => {
+    const annotations = { 'pv.kubernetes.io/bound-by-controller': 'yes' };
+    const { first } = end(claim(), volume({}, { annotations })) as { first: object };
+    expect(patched(volume({}, { annotations }), first).metadata.annotations).not.toHaveProperty([
+      'pv.kubernetes.io/bound-by-controller',
+    ]);
+  });
+
   test('takes its data along only by the order of a consumer that does not retain it, and where the class deletes', () => {
     const ordered = { 'isthmus.dev/data': 'delete' };
     expect(end(claim(ordered))).toEqual({ do: 'release', dataGoes: true });
@@ -103,7 +111,8 @@ describe('a kept volume', () => {
     const made = recordOf(keptVolume());
     return { ...made, spec: { ...made.spec, ...spec } };
   };
-  const look = (of: object) => decideRecord({ record: record(), volume: keptVolume(), holder: 'none', nowMs, ...of });
+  const look = (of: object) =>
+    decideRecord({ record: record(), volume: keptVolume(), holder: 'none', isGuarded: false, nowMs, ...of });
 
   test('has a record, which comes back when it is deleted', () => {
     expect(look({ record: undefined })).toEqual({ create: record() });
@@ -163,17 +172,24 @@ describe('a kept volume', () => {
     for (const status of [{}, { phase: 'Bound' }, { phase: 'Released' }]) {
       const named = patched(keptVolume(), { spec: { claimRef: { uid: 'later' } }, status });
       const adopting = record({ adopt: { namespace: 'shop-rome', claim: 'data' } });
-      const reserved = { spec: { claimRef: { namespace: 'shop-rome', name: 'data', uid: null } } };
-      const ordered = look({ record: adopting, volume: named });
-      expect(ordered.status?.phase).toBe('Adopting');
-      // Kubernetes says Released once it has seen that the claim is gone.
-      if (status.phase === 'Bound') expect(ordered.volume).toBeUndefined();
-      else expect(ordered.volume).toMatchObject(reserved);
-      expect(look({ volume: named })).toMatchObject({
+      expect(look({ record: adopting, volume: named, isGuarded: true })).toMatchObject({
+        volume: { spec: { claimRef: { namespace: 'shop-rome', name: 'data', uid: null } } },
+        status: { phase: 'Adopting' },
+      });
+      expect(look({ volume: named, isGuarded: true })).toMatchObject({
         volume: { spec: { claimRef: { uid: 'uid' } } },
         status: { phase: 'Kept' },
       });
     }
+  });
+
+  test('is kept after the end of the claim that it names where claims may go unmarked, in the namespace of before, too', () => {
+    const named = patched(keptVolume(), { spec: { claimRef: { uid: 'later' } }, status: { phase: 'Released' } });
+    const adopting = record({ adopt: { namespace: 'shop-rome', claim: 'data' } });
+    const { metadata } = look({ record: adopting, volume: named }).volume as { metadata: object };
+    expect(metadata).toMatchObject({
+      annotations: { 'isthmus.dev/kept-claim': expect.stringContaining('"uid":"later"') },
+    });
   });
 
   test('is written only as it was read', () => {

@@ -44,6 +44,9 @@ const unkept = (volume: PersistentVolume, policy: string): VolumePatch =>
     spec: { persistentVolumeReclaimPolicy: policy },
   });
 
+/** By kube-controller-manager, on a volume for which it has chosen the claim itself. */
+const boundByController = 'pv.kubernetes.io/bound-by-controller';
+
 export interface ClaimFacts {
   readonly claim: PersistentVolumeClaim;
   readonly consumer: string;
@@ -95,6 +98,8 @@ export function decideClaim({ claim, consumer, volume, keepMs, nowMs }: ClaimFac
           [keptAnnotation.expires]: timestamp(nowMs + keepMs),
           [keptAnnotation.remoteClaim]: JSON.stringify({ namespace, name, uid }),
           [keptAnnotation.claim]: home === undefined ? null : JSON.stringify(home),
+          // With it, Kubernetes would clear the whole reservation when it takes one back, and the volume would be any claim's.
+          [boundByController]: null,
         },
       },
       spec: { persistentVolumeReclaimPolicy: 'Retain' },
@@ -148,11 +153,13 @@ export interface RecordFacts {
   readonly volume: PersistentVolume | undefined;
   /** What the claim is that the volume names by UID. Of one of a guest, the controller of those takes the marks off. */
   readonly holder: 'none' | 'guest' | 'other';
+  /** Whether the claim that the volume names is, or was, in a namespace of guests, where claims do not go before their volumes are marked. */
+  readonly isGuarded: boolean;
   readonly nowMs: number;
 }
 
 /** An order to adopt is carried out once: with the end of the claim that got the volume, that volume has other marks, and the record has to follow them. */
-export function decideRecord({ record, volume, holder, nowMs }: RecordFacts): RecordDecision {
+export function decideRecord({ record, volume, holder, isGuarded, nowMs }: RecordFacts): RecordDecision {
   if (volume === undefined) {
     if (record === undefined) return {};
     if (record.spec.discard) return { remove: true };
@@ -179,13 +186,13 @@ export function decideRecord({ record, volume, holder, nowMs }: RecordFacts): Re
       status: { phase: 'Discarding', message: 'its provisioner deletes the data' },
     };
   }
-  // The end of a guest's claim that was bound has left its marks before the claim went: of one that is gone without them,
-  // Kubernetes wrote no more than the name on this volume.
-  const isLate = holder === 'none' && claimRef?.namespace === remoteClaim.namespace;
-  const isTaken = claimRef?.uid !== undefined && claimRef.uid !== remoteClaim.uid && !isLate;
+  const namesAnother = claimRef?.uid !== undefined && claimRef.uid !== remoteClaim.uid;
+  // A guarded claim that was bound is marked before it goes. Without its mark, a UID is only what Kubernetes wrote here before it bound the claim.
+  const isLeftOver = namesAnother && holder === 'none' && isGuarded;
+  const isTaken = namesAnother && !isLeftOver;
   if (isTaken && holder !== 'guest') {
     const { namespace, name, uid } = claimRef;
-    // That claim had it and is gone as well, so it is the one after whose end the volume is kept.
+    // Nothing tells whether that claim had it, so it counts as the one after whose end the volume is kept.
     if (holder === 'none')
       return {
         volume: conditional(volume, {
@@ -195,8 +202,8 @@ export function decideRecord({ record, volume, holder, nowMs }: RecordFacts): Re
     // Bound to a claim that nothing guards: kept no more, and its policy stays Retain.
     if (isBound) return { volume: unkept(volume, 'Retain') };
   }
-  const decision =
-    adopt === undefined ? keeping(volume, record.spec, nowMs, isTaken) : adopting(volume, adopt, isTaken);
+  const named = { isTaken, isLeftOver };
+  const decision = adopt === undefined ? keeping(volume, record.spec, nowMs, named) : adopting(volume, adopt, named);
   return isTaken && !isBound ? { ...decision, lookAgainMs: bindingMs } : decision;
 }
 
@@ -205,15 +212,20 @@ const bindingMs = 5_000;
 
 const claimKind = { apiVersion: 'v1', kind: 'PersistentVolumeClaim' };
 
-/** `isTaken`: a claim is being bound to it. */
+/** What the UID on the volume means: that a claim is being bound to it, or what is left of one that is gone. */
+interface Named {
+  readonly isTaken: boolean;
+  readonly isLeftOver: boolean;
+}
+
 function adopting(
   volume: PersistentVolume,
   { namespace, claim }: NonNullable<RetainedVolume['spec']['adopt']>,
-  isTaken: boolean,
+  { isTaken, isLeftOver }: Named,
 ): RecordDecision {
   const { claimRef } = volume.spec ?? {};
   const isFree = claimRef?.namespace === namespace && claimRef.name === claim && claimRef.uid === undefined;
-  const mayReserve = !isFree && !isTaken && volume.status?.phase !== 'Bound';
+  const mayReserve = !isFree && !isTaken && (isLeftOver || volume.status?.phase !== 'Bound');
   return {
     ...(mayReserve && {
       volume: conditional(volume, {
@@ -229,12 +241,12 @@ function keeping(
   volume: PersistentVolume,
   { expiresAt, remoteClaim }: RetainedVolume['spec'],
   nowMs: number,
-  isTaken: boolean,
+  { isLeftOver }: Named,
 ): RecordDecision {
   const leftMs = Date.parse(expiresAt) - nowMs;
   const { claimRef } = volume.spec ?? {};
   // Without the UID of a claim that is gone, the next claim of that name would get it: an order was taken back.
-  const isReserved = !isTaken && claimRef?.uid !== remoteClaim.uid;
+  const isReserved = isLeftOver || claimRef?.uid === undefined;
   return {
     ...(isReserved && {
       volume: conditional(volume, { spec: { claimRef: { ...claimKind, ...remoteClaim, resourceVersion: null } } }),
