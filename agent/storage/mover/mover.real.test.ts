@@ -140,7 +140,7 @@ describe('of a block device', () => {
     fill(devices.get('from') ?? '', 48);
     serve();
     expect(await ended(mover('fetch', 'to', 'final', '127.0.0.1'))).toBe(1);
-    const error = /^rsync ended with 11: .*large": No space left on device \(28\); rsync error: [^;]*$/;
+    const error = /^rsync ended with 11: .*No space left on device \(28\); rsync error: [^;]*$/;
     expect(result()).toEqual({ ok: false, error: expect.stringMatching(error) });
   });
 
