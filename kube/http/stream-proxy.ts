@@ -110,10 +110,10 @@ export async function passPlain(
       upstream.once('error', (error) => (response.headersSent || response.destroyed ? resolve() : reject(error)));
       upstream.once('response', (answer) => {
         passed?.answered(answer.statusCode ?? 502);
-        const { 'content-length': size, ...others } = endToEnd(answer.headers);
+        const headers = endToEnd(answer.headers);
         // By its length, too, a reader knows the end together with the last piece.
-        const headers = passed === undefined || size === undefined ? others : { ...others, 'content-length': size };
-        response.writeHead(answer.statusCode ?? 502, headers);
+        const { 'content-length': _, ...withoutLength } = headers;
+        response.writeHead(answer.statusCode ?? 502, passed === undefined ? withoutLength : headers);
         response.flushHeaders();
         answer.once('error', () => response.destroy());
         answer.once('close', () => {

@@ -86,6 +86,18 @@ export const deleteObject = <T extends KubeObject>(
 ): Promise<boolean> =>
   api.delete(type, refOf(object), object.metadata.uid === undefined ? {} : { uid: object.metadata.uid }, signal);
 
+/** Deletes this version only: fails with `kube_conflict` when the object has changed since. */
+export function deleteAsRead<T extends KubeObject>(
+  api: KubeApi,
+  type: ResourceType<T>,
+  object: T,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { uid, resourceVersion } = object.metadata;
+  const asRead = { ...(uid !== undefined && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) };
+  return api.delete(type, refOf(object), asRead, signal);
+}
+
 export async function addFinalizer<T extends KubeObject>(
   api: KubeApi,
   type: ResourceType<T>,

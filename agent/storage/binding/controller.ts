@@ -309,10 +309,10 @@ export function createBindingController(deps: BindingDeps): Controller {
     signal: AbortSignal,
   ): Promise<Outcome> {
     await createUnlessThere(api, persistentVolumes, volume, signal);
-    const isMarked = !(await unmark(backing, signal));
+    const isPublished = await unmark(backing, signal);
     const where = backing.provider === undefined ? 'in this cluster' : `at cluster ${backing.provider}`;
     events.emit(claim, 'Normal', 'ProvisioningSucceeded', `volume ${volume.metadata.name} ${where}`);
-    return isMarked ? again(staleMs) : settled;
+    return isPublished ? settled : again(staleMs);
   }
 
   /** Real claims of this name whose claim vanished before its volume was made. */

@@ -1,6 +1,6 @@
 /** Writes of the binding controller: to the claim that waits for a volume, and to the real claims behind it. None reads a cache. */
 import type { Cluster } from '#kube/model/types.ts';
-import { createUnlessThere } from '#kube/writes/write-if-changed.ts';
+import { createUnlessThere, deleteAsRead } from '#kube/writes/write-if-changed.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
 import { type VolumeSnapshotContent, volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
@@ -72,20 +72,17 @@ export function createBindingWrites(
     const to = apiOf(provider);
     if (!to || object.metadata.deletionTimestamp !== undefined) return;
     try {
-      const { uid, resourceVersion } =
-        provider === undefined ? object.metadata : await orderDeletion(to, object, signal);
-      const only = { ...(uid !== undefined && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) };
-      await to.delete(persistentVolumeClaims, refOf(object), only, signal);
+      const asRead = provider === undefined ? object : await orderDeletion(to, object, signal);
+      await deleteAsRead(to, persistentVolumeClaims, asRead, signal);
     } catch (error) {
       if (!wasChanged(error)) throw error;
     }
   }
 
-  async function orderDeletion(to: Cluster['api'], object: Claim, signal: AbortSignal): Promise<Claim['metadata']> {
+  function orderDeletion(to: Cluster['api'], object: Claim, signal: AbortSignal): Promise<Claim> {
     const { uid, resourceVersion } = object.metadata;
     const patch = { metadata: { uid, resourceVersion, annotations: { [storageAnnotation.data]: storageData.delete } } };
-    const answer = { answer: 'metadata' } as const;
-    return (await to.mergePatch(persistentVolumeClaims, refOf(object), patch, answer, signal)).metadata;
+    return to.mergePatch(persistentVolumeClaims, refOf(object), patch, { answer: 'metadata' }, signal);
   }
 
   return { reschedule, lend, unmark, discard };

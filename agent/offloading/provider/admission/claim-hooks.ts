@@ -10,10 +10,10 @@ import type { Cluster } from '#kube/model/types.ts';
 import { type PersistentVolumeClaim, storageClasses } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import type { Namespace } from '#shared/domain/kube-object.ts';
-import { label } from '#shared/domain/liqo-keys.ts';
 import { unreachable } from '#shared/domain/unreachable.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { createRulebook } from '../guests/rulebook.ts';
+import { guestsOf } from '../model/guest-namespace.ts';
 import { demandOf } from '../storage/demand.ts';
 import { type GuestSource, type Named, namedSource, validateSource } from './claim-source.ts';
 import { guestClaimPatch, validateGuestClaim } from './guest-claim.ts';
@@ -37,10 +37,8 @@ export function createClaimHooks({ cluster, clock, namespaceOf }: ClaimHookDeps)
   const classes = cluster.caches.cache(storageClasses);
   const usage = createStorageUsage(cluster, clock, rulebook);
 
-  const consumerOf = async (namespace: string, signal: AbortSignal): Promise<string | undefined> => {
-    const labels = (await namespaceOf(namespace, signal))?.metadata.labels;
-    return labels?.[label.tenantNamespace] === undefined ? labels?.[label.remoteClusterId] : undefined;
-  };
+  const consumerOf = async (namespace: string, signal: AbortSignal): Promise<string | undefined> =>
+    guestsOf(await namespaceOf(namespace, signal));
   async function validateOrigin(
     object: PersistentVolumeClaim,
     namespace: string,

@@ -12,8 +12,11 @@ import type { ConsumerStorage } from './demand.ts';
 export const guestClaimCache = (caches: Caches): Cache<PersistentVolumeClaim> =>
   caches.cache(persistentVolumeClaims, { labelSelector: guestVolume.label });
 
+const keptIndexes = { claim: ({ spec }: PersistentVolume): readonly string[] => [spec?.claimRef?.uid ?? ''] };
+
+/** Index: `claim`, by the UID of the claim that is named. */
 export const keptVolumeCache = (caches: Caches): Cache<PersistentVolume> =>
-  caches.cache(persistentVolumes, { labelSelector: guestVolume.keptFor });
+  caches.cache(persistentVolumes, { labelSelector: guestVolume.keptFor, indexes: keptIndexes });
 
 /** As these two caches show it; snapshots, whose kinds a cluster may lack, are not in it. */
 export const storageOfConsumer = (

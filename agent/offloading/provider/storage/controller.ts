@@ -5,7 +5,7 @@
 import { termsFor } from '#agent/peering/slices/grant.ts';
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
-import { dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
+import { deleteAsRead, dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
 import {
   namespaces,
   type PersistentVolume,
@@ -15,11 +15,11 @@ import {
 } from '#shared/domain/core-kinds.ts';
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
-import { label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { type RetainedVolume, retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
+import { guestsOf } from '../model/guest-namespace.ts';
 import { guestClaimCache, keptVolumeCache } from './caches.ts';
 import { type ClaimDecision, decideClaim, decideRecord, isOfEarlierEnd, type RecordFacts, recordOf } from './decide.ts';
 
@@ -114,17 +114,9 @@ export function createRetainedVolumeController({ cluster, ...deps }: RetentionDe
   const claims = guestClaimCache(caches);
   const key = ({ metadata }: PersistentVolume | RetainedVolume): string[] => [metadata.name];
   /** Of a namespace that is gone, only the one in which the volume had its claim is known. */
-  async function isGuarded(
-    name: string | undefined,
-    record: RetainedVolume | undefined,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    if (name === undefined || record === undefined) return false;
-    const { consumer, remoteClaim } = record.spec;
-    const found = await api.get(namespaces, { name }, signal);
-    if (found === undefined) return name === remoteClaim.namespace;
-    const { labels = {} } = found.metadata;
-    return labels[label.remoteClusterId] === consumer && labels[label.tenantNamespace] === undefined;
+  async function isGuarded({ consumer, remoteClaim }: RetainedVolume['spec'], name: string, signal: AbortSignal) {
+    const namespace = await api.get(namespaces, { name }, signal);
+    return namespace === undefined ? name === remoteClaim.namespace : guestsOf(namespace) === consumer;
   }
   return createController(
     {
@@ -133,28 +125,29 @@ export function createRetainedVolumeController({ cluster, ...deps }: RetentionDe
         watch(volumes, key),
         watch(records, key),
         // The end of a claim to which a volume was never bound writes nothing to that volume.
-        watch(claims, ({ metadata: { uid } }) =>
-          volumes
-            .list()
-            .filter(({ spec }) => uid !== undefined && spec?.claimRef?.uid === uid)
-            .flatMap(key),
-        ),
+        watch(claims, ({ metadata }) => volumes.byIndex('claim', metadata.uid ?? '').flatMap(key)),
       ],
       async reconcile(name, signal) {
         // In this order: a volume that is kept again after it was read has written its record since, and a removal finds another version.
         const record = await api.get(retainedVolumes, { name }, signal);
         const volume = await api.get(persistentVolumes, { name }, signal);
-        const { namespace, name: bound, uid } = volume?.spec?.claimRef ?? {};
+        const { namespace = '', name: bound, uid } = volume?.spec?.claimRef ?? {};
         const claim =
           uid && bound
             ? await api.get(persistentVolumeClaims, { ...(namespace && { namespace }), name: bound }, signal)
             : undefined;
         const holder = holderOf(claim, uid);
+        // Of most kept volumes the UID is that of the record: nothing is asked of their namespaces.
+        const namesAnother = uid !== undefined && uid !== record?.spec.remoteClaim.uid;
         const decision = decideRecord({
           record,
           volume,
           holder,
-          isGuarded: uid !== undefined && holder === 'none' && (await isGuarded(namespace, record, signal)),
+          isGuarded:
+            record !== undefined &&
+            namesAnother &&
+            holder === 'none' &&
+            (await isGuarded(record.spec, namespace, signal)),
           nowMs: deps.clock.now(),
         });
         try {
@@ -163,14 +156,7 @@ export function createRetainedVolumeController({ cluster, ...deps }: RetentionDe
             await api.update(retainedVolumes, { ...record, spec: decision.replace }, {}, signal);
           if (decision.volume && volume) await api.mergePatch(persistentVolumes, { name }, decision.volume, {}, signal);
           if (decision.status && record) await writeStatus(api, retainedVolumes, record, decision.status, signal);
-          if (decision.remove && record) {
-            const { uid, resourceVersion } = record.metadata;
-            const asRead = {
-              ...(uid !== undefined && { uid }),
-              ...(resourceVersion !== undefined && { resourceVersion }),
-            };
-            await api.delete(retainedVolumes, { name }, asRead, signal);
-          }
+          if (decision.remove && record) await deleteAsRead(api, retainedVolumes, record, signal);
         } catch (error) {
           return unlessStale(error);
         }

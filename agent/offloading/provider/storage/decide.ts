@@ -207,7 +207,7 @@ export function decideRecord({ record, volume, holder, isGuarded, nowMs }: Recor
   return isTaken && !isBound ? { ...decision, lookAgainMs: bindingMs } : decision;
 }
 
-/** A claim can end before its volume says Bound. Where that volume still said Released then, nothing is written to it, so that no event tells of the end. */
+/** An administrator's claim can end before its volume says Bound. Where that still said Released then, nothing is written to it, and no event tells of the end. */
 const bindingMs = 5_000;
 
 const claimKind = { apiVersion: 'v1', kind: 'PersistentVolumeClaim' };
