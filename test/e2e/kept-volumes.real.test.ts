@@ -5,10 +5,14 @@ import {
   createRetainedVolumeController,
 } from '#agent/offloading/provider/storage/controller.ts';
 import { isthmus, type Ran } from '#cli/captured-io.ts';
+import { openLoaded } from '#cli/cluster/open.ts';
+import { releaseGuestData } from '#cli/install/guest-claims.ts';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
 import { namespaces, persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-kinds.ts';
+import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
@@ -20,6 +24,8 @@ import { provisionVolumes, type VolumeProvisioner } from '#test/harness/volume-p
 
 const deps = { clock: systemClock, log: silentLog };
 const stop = new AbortController();
+/** Of the controllers that run now. */
+let installation = new AbortController();
 let server: ApiServer;
 let cluster: Cluster;
 let disk: VolumeProvisioner;
@@ -40,19 +46,28 @@ async function keptVolume(name: string, nameHere = name): Promise<string> {
   return volume;
 }
 
+function install(): void {
+  const under = { ...deps, cluster };
+  installation = new AbortController();
+  const { signal } = installation;
+  running = Promise.all(
+    [createGuestClaimController(under), createRetainedVolumeController(under)].map((one) => one.run(signal)),
+  );
+}
+
 beforeAll(async () => {
   server = await leaseApiServer();
   cluster = openCluster(await connectKubeconfig(server.kubeconfig), deps, stop.signal);
-  for (const name of ['shop-rome', 'rescue', 'shop'])
+  for (const name of ['rescue', 'shop'])
     await cluster.api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  const metadata = { name: 'shop-rome', labels: { [label.remoteClusterId]: 'rome' } };
+  await cluster.api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata });
   disk = await provisionVolumes(cluster);
-  const under = { ...deps, cluster };
-  running = Promise.all(
-    [createGuestClaimController(under), createRetainedVolumeController(under)].map((one) => one.run(stop.signal)),
-  );
+  install();
 }, 900_000);
 afterAll(async () => {
   await disk?.stop();
+  installation.abort();
   stop.abort();
   await running;
   await server?.stop();
@@ -135,4 +150,31 @@ test('unoffload says of which claims the providers keep the data, before it acts
   const { err, out } = await run('unoffload', 'namespace', 'shop');
   expect(err).toContain('  shop/data, 3Gi, at milan');
   expect(out).toContain('no longer offloaded');
+});
+
+test('an uninstallation takes guards and reservations off, keeps every volume, and the next installation puts both back', async () => {
+  const lives = { namespace: 'shop-rome', name: 'lives' };
+  const livesOn = await boundGuestClaim(cluster.api, { ...lives, storage: '2Gi' });
+  const kept = await keptVolume('wanted');
+  await run('volume', 'adopt', kept);
+  const specOf = async (name: string) => (await cluster.api.get(persistentVolumes, { name }))?.spec;
+  const isReserved = async () => {
+    const { claimRef } = (await specOf(kept)) ?? {};
+    return claimRef !== undefined && claimRef.uid === undefined;
+  };
+  await eventually('the reservation', isReserved);
+  installation.abort();
+  await running;
+  const loaded = { text: server.kubeconfig, context: 'test', server: server.url };
+  const kube = await openLoaded(loaded, server.kubeconfigPath, { clock: systemClock, signal: stop.signal });
+  expect(await releaseGuestData(kube)).toBe(true);
+  expect(await isReserved()).toBe(false);
+  const finalizers = async () => (await claimOf(lives.namespace, lives.name))?.metadata.finalizers ?? [];
+  expect(await finalizers()).not.toContain(guestVolume.finalizer);
+  for (const name of [livesOn, kept])
+    expect(await specOf(name)).toMatchObject({ persistentVolumeReclaimPolicy: 'Retain' });
+  install();
+  await eventually('the guard', async () => (await finalizers()).includes(guestVolume.finalizer));
+  await eventually('the reservation to be back', isReserved);
+  expect(await boundGuestClaim(cluster.api, { namespace: 'shop-rome', name: 'wanted', storage: '2Gi' })).toBe(kept);
 });

@@ -22,6 +22,7 @@ import { type RetainedVolume, retainedVolumes } from '#shared/schema/isthmus/ret
 import { guestsOf } from '../model/guest-namespace.ts';
 import { guestClaimCache, keptVolumeCache } from './caches.ts';
 import { type ClaimDecision, decideClaim, decideRecord, isOfEarlierEnd, type RecordFacts, recordOf } from './decide.ts';
+import { guardClaim } from './guard.ts';
 
 export interface RetentionDeps extends ControllerDeps {
   readonly cluster: Cluster;
@@ -56,13 +57,18 @@ export function createGuestClaimController({ cluster, ...deps }: RetentionDeps):
     else if (isOfEarlierEnd(before, volume))
       await api.update(retainedVolumes, { ...before, spec: wanted.spec }, {}, signal);
   }
+  /** Outside of the namespaces of a consumer its label means nothing. */
+  async function guard(claim: PersistentVolumeClaim, consumer: string, signal: AbortSignal): Promise<void> {
+    const namespace = await api.get(namespaces, { name: claim.metadata.namespace ?? '' }, signal);
+    if (guestsOf(namespace) === consumer) await guardClaim(api, claim, consumer, signal);
+  }
   async function carryOut(
     decision: ClaimDecision,
     claim: PersistentVolumeClaim,
     volume: PersistentVolume | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    if (decision.do === 'nothing' || volume === undefined) return;
+    if (decision.do === 'nothing' || decision.do === 'guard' || volume === undefined) return;
     const now = decision.first === undefined ? volume : await patch(volume, decision.first, signal);
     if (decision.do === 'release' && decision.dataGoes) await api.delete(retainedVolumes, refOf(volume), {}, signal);
     if (decision.do !== 'keep') return;
@@ -89,6 +95,7 @@ export function createGuestClaimController({ cluster, ...deps }: RetentionDeps):
           nowMs: deps.clock.now(),
         });
         try {
+          if (decision.do === 'guard') await guard(claim, consumer, signal);
           await carryOut(decision, claim, volume, signal);
           if (decision.do === 'release' || decision.do === 'keep')
             await dropFinalizer(api, persistentVolumeClaims, claim, guestVolume.finalizer, signal);

@@ -92,6 +92,13 @@ describe('a claim that ends', () => {
     });
   });
 
+  test('that lives without its finalizer, as after an uninstallation, gets that before its volume may be deleted again', () => {
+    const lives = claim({}, false);
+    const unguarded = { ...lives, metadata: { ...lives.metadata, finalizers: [] } };
+    expect(end(unguarded, keptVolume())).toEqual({ do: 'guard' });
+    expect(end(lives, keptVolume()).do).toBe('mark');
+  });
+
   test('is continued where a process died: the volume is not written twice', () => {
     expect(end(claim(), keptVolume())).toEqual({ do: 'keep' });
   });

@@ -11,6 +11,8 @@ type VolumePatch = Readonly<Record<string, unknown>>;
 export type ClaimDecision =
   /** Nothing is lost when it goes, or it stays. */
   | { readonly do: 'nothing' }
+  /** It lives without its finalizer, as after an uninstallation: until it has that, nothing is written that lets its data go. */
+  | { readonly do: 'guard' }
   /** Its finalizer may go. `first`: a write to its volume that has to come before. `dataGoes`: with its volume, of which no record may be left. */
   | { readonly do: 'release'; readonly first?: VolumePatch; readonly dataGoes?: true }
   /** As `release`, and its RetainedVolume is written in between, unless there is one. */
@@ -66,12 +68,14 @@ export function decideClaim({ claim, consumer, volume, keepMs, nowMs }: ClaimFac
     volume.spec?.claimRef?.uid === metadata.uid;
   const isUnpublished = annotations[storageAnnotation.unpublished] !== undefined;
   const wantsRetain = annotations[storageAnnotation.reclaimPolicy] === 'Retain';
+  const isGuarded = metadata.finalizers?.includes(guestVolume.finalizer) ?? false;
   if (metadata.deletionTimestamp === undefined) {
+    if (!isGuarded) return { do: 'guard' };
     // A volume that was kept and has a claim again is no longer kept. One that nothing of the consumer stands for yet may still be discarded unused.
     if (isOurs && isKept(volume) && !isUnpublished) return { do: 'mark', first: unkept(volume, policyOf(volume)) };
     return { do: 'nothing' };
   }
-  if (!metadata.finalizers?.includes(guestVolume.finalizer)) return { do: 'nothing' };
+  if (!isGuarded) return { do: 'nothing' };
   if (!isOurs) return { do: 'release' };
   const earlier = isKept(volume) ? keptClaimOf(volume) : undefined;
   // It was never used: the data is that of the earlier claim, and an order to adopt it holds for the next one.

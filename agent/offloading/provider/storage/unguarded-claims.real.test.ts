@@ -9,6 +9,7 @@ import {
   persistentVolumeClaims,
   persistentVolumes,
 } from '#shared/domain/core-kinds.ts';
+import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
 import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
@@ -76,6 +77,16 @@ async function boundClaim(namespace: string): Promise<string> {
   return found.spec?.volumeName ?? '';
 }
 
+/** As an uninstallation leaves it: with its consumer's label, and without the finalizer. */
+const label = (namespace: string) =>
+  cluster.api.mergePatch(
+    persistentVolumeClaims,
+    { namespace, name: 'data' },
+    { metadata: { labels: { [guestVolume.label]: 'rome' } } },
+  );
+const finalizersOf = async (namespace: string) =>
+  (await cluster.api.get(persistentVolumeClaims, { namespace, name: 'data' }))?.metadata.finalizers;
+
 async function expectKept(namespace: string, volume: string): Promise<void> {
   const { api } = cluster;
   const claim = { namespace, name: 'data' };
@@ -92,8 +103,20 @@ async function expectKept(namespace: string, volume: string): Promise<void> {
   expect(disk.data).toContain(volume);
 }
 
+test('with the label of its consumer it gets its guard, in the namespaces of that consumer only', async () => {
+  await Promise.all(['default', 'shop-rome'].map(boundClaim));
+  await label('default');
+  await label('shop-rome');
+  await eventually('the guard of shop-rome/data', async () =>
+    (await finalizersOf('shop-rome'))?.includes(guestVolume.finalizer),
+  );
+  expect(await finalizersOf('shop-rome')).toContain('example.com/theirs');
+  expect(await finalizersOf('default')).not.toContain(guestVolume.finalizer);
+});
+
 test('its data is kept when the namespace is no longer offloaded', async () => {
-  const volume = await boundClaim('shop-rome');
+  const { spec } = (await cluster.api.get(persistentVolumeClaims, { namespace: 'shop-rome', name: 'data' })) ?? {};
+  const volume = spec?.volumeName ?? '';
   await cluster.api.mergePatch(namespaceMaps, map, { spec: { desiredMapping: { shop: null } } });
   await expectKept('shop-rome', volume);
 });
