@@ -6,7 +6,7 @@ import type { CliIo } from '#cli/output/io.ts';
 import { type Format, printListing } from '#cli/output/print.ts';
 import { createProgress, during } from '#cli/output/progress.ts';
 import { memoryText } from '#cli/output/quantity-text.ts';
-import { type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
+import { type PersistentVolumeClaim, persistentVolumeClaims, persistentVolumes } from '#shared/domain/core-kinds.ts';
 import { storageNamespace } from '#shared/domain/storage-keys.ts';
 import { namespaceNameProblem } from '#shared/domain/system-namespaces.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -174,10 +174,12 @@ async function adopt(io: CliIo, name: string, options: AdoptOptions): Promise<vo
     return;
   }
   const timeoutMs = timeoutMsOf(options);
-  // A claim that comes before its volume is free is looked at again only after a while.
+  // Kubernetes looks again only after 15 s at a claim that comes before its volume is free.
   await until(io, name, timeoutMs, 'reserving', async () => {
     const phase = (await kube.get(retainedVolumes, { name }))?.status?.phase;
-    return { done: phase === 'Adopting', news: phase ?? '' };
+    if (phase !== 'Adopting') return { done: false, news: phase ?? '' };
+    const volume = (await kube.get(persistentVolumes, { name }))?.status?.phase;
+    return { done: volume === 'Available', news: `PersistentVolume ${name} is ${volume ?? 'gone'}` };
   });
   await kube.create<PersistentVolumeClaim>(persistentVolumeClaims, {
     apiVersion: 'v1',
