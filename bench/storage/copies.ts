@@ -100,7 +100,15 @@ async function bare(movers: Movers, { from, to }: Volumes): Promise<number> {
       if (performance.now() > deadline) throw new Error('the rsync daemon does not answer');
       await delay(50);
     }
-    const options = ['-aHAXS', '--numeric-ids', '--inplace', '--no-whole-file', '--no-inc-recursive', '--fsync'];
+    const options = [
+      '-aHAXS',
+      '--modify-window=-1',
+      '--numeric-ids',
+      '--inplace',
+      '--no-whole-file',
+      '--no-inc-recursive',
+      '--fsync',
+    ];
     const startedMs = performance.now();
     execFileSync(movers.rsync, [...options, `rsync://127.0.0.1:${port + 1}/volume/`, to], { env, stdio: 'pipe' });
     return (performance.now() - startedMs) / 1_000;

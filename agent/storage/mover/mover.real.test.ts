@@ -95,6 +95,19 @@ test('a byte that differs although size and time are equal, as of a file that is
   expect(readFileSync(at('to', 'file'), 'utf8')).toBe('aaaa');
 });
 
+test('a page that is written in the second of the pass before is found by its time, and all files are read once only', async () => {
+  writeFileSync(at('from', 'file'), 'aaaa');
+  writeFileSync(at('to', 'file'), 'aaba');
+  utimesSync(at('from', 'file'), 1_000, 1_000.6);
+  utimesSync(at('to', 'file'), 1_000, 1_000.1);
+  serve();
+  writeFileSync(at('rsync'), `#!/bin/sh\necho "$*" >> ${at('calls')}\nexec ${movers.rsync} "$@"\n`, { mode: 0o755 });
+  expect(await ended(mover({ keys: 'fetch', rsync: at('rsync') }, 'to', 'final', '127.0.0.1'))).toBe(0);
+  expect(readFileSync(at('to', 'file'), 'utf8')).toBe('aaaa');
+  const calls = readFileSync(at('calls'), 'utf8').trim().split('\n');
+  expect(calls.filter((line) => line.includes('--checksum'))).toHaveLength(1);
+});
+
 test('a file that is written to after each pass is found to differ', async () => {
   writeFileSync(at('from', 'file'), 'aaaa');
   serve();

@@ -25,6 +25,8 @@ const always = [
 const ofFolders = [
   // Owners, times, hard links, ACLs, extended attributes and holes.
   '-aHAXS',
+  // Times of files are compared to the nanosecond. By whole seconds, a page that is written soon after a pass is missed by the next one.
+  '--modify-window=-1',
   '--delete',
   // Of the file system, not of the application.
   '--exclude=/lost+found',
