@@ -72,6 +72,10 @@ const benches: Readonly<Record<string, Bench>> = {
     what: 'MiB/s of the copy of a move of 1 GiB that is written to, beside bare rsync, and seconds of its last pass and comparison; two movers over 1 Gbit/s, and over loopback',
     run: async (options) => (await import('./storage/storage.ts')).run(options),
   },
+  claims: {
+    what: 'seconds from a claim and its pod to the pod Ready, offloaded and local; MiB of the agents with 1,000 claims; two real clusters with a CSI driver',
+    run: async (options) => (await import('./claims/claims.ts')).run(options),
+  },
   'cli-start': {
     what: 'seconds from the start to the end of `isthmus version --client` from the packed command line',
     run: async (options) => (await import('./cli-start/cli-start.ts')).run(options),

@@ -20,18 +20,21 @@ export const shopThere = 'shop-rome';
 /** A node of the consumer that is not virtual. */
 export const genuine = `${consumer}-1`;
 
-/** What the consumer may have of the provider's storage; the claims of all tests together are far smaller. */
-const grantedStorage = '4Gi';
+/** What the consumer may have of the provider's storage, unless told; the claims of all tests together are far smaller. */
+const granted = { 'requests.storage': '4Gi' };
 
 interface StorageStageOptions extends Omit<ProductClustersOptions, 'clusters'> {
   /** See ClusterRequest. */
   readonly restartDelaySeconds?: number;
+  /** What the consumer asks for and the provider lends at most, besides pods: by name, as in a ResourceQuota. */
+  readonly resources?: Readonly<Record<string, string>>;
   /** What the clusters have before Isthmus is installed. */
   readonly before?: (clusters: ProductClusters) => Promise<void>;
 }
 
 export async function openStorageStage({
   restartDelaySeconds,
+  resources = granted,
   before = async () => undefined,
   ...place
 }: StorageStageOptions): Promise<Stage> {
@@ -50,9 +53,9 @@ export async function openStorageStage({
     apiVersion: 'isthmus.dev/v1alpha1',
     kind: 'PeeringPolicy',
     metadata: { name: 'storage' },
-    spec: { asProvider: { storageClasses: ['loop', 'loop-now'] } },
+    spec: { asProvider: { storageClasses: ['loop', 'loop-now'], maxResourcesPerPeer: resources } },
   } as KubeObject);
-  await stage.mustPeer('--resource', `requests.storage=${grantedStorage}`);
+  await stage.mustPeer(...Object.entries(resources).flatMap(([name, value]) => ['--resource', `${name}=${value}`]));
   await stage.createNamespace(shop);
   await stage.mustOffload(shop, '--strategy', 'LocalAndRemote', '--mapping', 'DefaultName');
   return stage;
