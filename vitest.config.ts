@@ -68,6 +68,8 @@ const globalSetup = ['test/harness/api-server-pool/global-setup.ts'];
 const chaiConfig = { truncateThreshold: 20_000 };
 
 const setupFiles = ['test/harness/fail-on-warnings.ts'];
+/** Of projects whose files have a process each. */
+const ofOwnProcess = [...setupFiles, 'test/harness/processor-time.ts'];
 
 /** Tests make much that dies young: with more room for it, 1,955 unit tests take 8 % less processor time (36.7 and 40.3 s, 32.9 and 38.1 with it). */
 const execArgv = ['--max-semi-space-size=64'];
@@ -101,7 +103,7 @@ export default defineConfig({
           name: 'real',
           execArgv,
           chaiConfig,
-          setupFiles,
+          setupFiles: ofOwnProcess,
           include: rooms.map((room) => `${room}/**/*.real.test.ts`),
           globalSetup,
           exclude: ['**/node_modules/**', ...system, ...examples],
@@ -114,7 +116,7 @@ export default defineConfig({
         test: {
           name: 'long',
           chaiConfig,
-          setupFiles,
+          setupFiles: ofOwnProcess,
           include: [long, ...filesWithCases],
           env: allCases,
           globalSetup,
@@ -130,7 +132,7 @@ export default defineConfig({
         test: {
           name: 'examples',
           chaiConfig,
-          setupFiles,
+          setupFiles: ofOwnProcess,
           include: examples,
         },
       },
@@ -139,7 +141,7 @@ export default defineConfig({
           name: 'system',
           execArgv,
           chaiConfig,
-          setupFiles,
+          setupFiles: ofOwnProcess,
           include: system,
           maxWorkers: workers.system,
           testTimeout: 120_000,

@@ -24,6 +24,7 @@ import { buildRegistry } from '#test/harness/registry.ts';
 import { rightsVariable } from '#test/testbed/asked-rights.ts';
 import { buildCsiSanity, buildFluxHealth, buildHelm, buildKrew } from '#test/testbed/build.ts';
 import { closingLines, nothing, type Result, resultOf, resultOfTwo, sum } from './closing.ts';
+import { costLines, costsVariable, readCosts } from './costs.ts';
 import { progressLine, readDurations, recordDuration } from './durations.ts';
 import { chosenParts, inPieces, partsOf } from './pieces.ts';
 import { background, type Execute, foreground } from './programs.ts';
@@ -47,6 +48,8 @@ const record = path.join(cache, 'test-durations.json');
 const log = (line: string): void => console.log(line);
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'isthmus-test-'));
 process.env[rightsVariable] ??= path.join(scratch, 'used-rights');
+const costs = path.join(scratch, 'processor-time');
+process.env[costsVariable] = costs;
 process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
 const started = Date.now();
 
@@ -86,6 +89,8 @@ const nodeOf = async (node: '24' | 'this'): Promise<string> =>
  */
 const nicenessOf = { tests: 0, check: 4 } as const satisfies Record<Suite['kind'], number>;
 const everyMs = 60_000;
+/** Files that are named with the processor time that they took. */
+const dearest = 25;
 
 interface Ended {
   readonly name: string;
@@ -178,6 +183,7 @@ async function wholeRun(): Promise<boolean> {
     if (row.some(needsMachine)) await prepare();
     for (const ended of await takeRow(row, after)) total = sum(total, await count(ended));
   }
+  for (const line of ['', ...costLines(readCosts(costs), dearest, relative)]) console.log(line);
   for (const line of closingLines(total, (Date.now() - started) / 1000)) console.log(line);
   return total.failed === 0 && total.passed > 0;
 }
