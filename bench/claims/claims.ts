@@ -5,7 +5,7 @@
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { persistentVolumeClaims, persistentVolumes, pods } from '#shared/domain/core-kinds.ts';
-import { refOf } from '#shared/domain/kube-object.ts';
+import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
 import { storageAnnotation } from '#shared/domain/storage-keys.ts';
 import { eventually } from '#test/harness/eventually.ts';
 import { removeProductClusters } from '#test/harness/product-clusters.ts';
@@ -31,6 +31,13 @@ const kubeletPeriodMs = 1_000;
 const claimCount = 1_000;
 /** The driver makes no volume below 16 MiB. */
 const asked = { 'requests.storage': '40Gi', persistentvolumeclaims: String(claimCount + 10) };
+/** Each namespace of a consumer has 20 claims unless a policy says otherwise. */
+const withoutQuota = {
+  apiVersion: 'isthmus.dev/v1alpha1',
+  kind: 'PeeringPolicy',
+  metadata: { name: 'without-quota' },
+  spec: { asProvider: { namespaceDefaults: { resourceQuota: { hard: {} } } } },
+} as KubeObject;
 /** Made at a time; an API server limits what one client has in flight. */
 const batch = 50;
 /** Memory is read so long after the last change, several times, and the lowest reading counts: garbage is collected when Node sees fit. */
@@ -45,6 +52,7 @@ export async function run({ root, log, runs = defaultRuns }: BenchOptions): Prom
   const started = endOnInterrupt(() => removeProductClusters(place), log);
   try {
     const stage = await openStorageStage({ ...place, brokerPort: 7793, resources: asked });
+    await stage.apply(provider, withoutQuota);
     const nodes = { offloaded: provider, local: genuine };
     const seconds: Record<keyof typeof nodes, number[]> = { offloaded: [], local: [] };
     // The first pair is not counted: images are unpacked, and code is loaded.

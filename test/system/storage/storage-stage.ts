@@ -26,7 +26,7 @@ const granted = { 'requests.storage': '4Gi' };
 interface StorageStageOptions extends Omit<ProductClustersOptions, 'clusters'> {
   /** See ClusterRequest. */
   readonly restartDelaySeconds?: number;
-  /** What the consumer asks for and the provider lends at most, besides pods: by name, as in a ResourceQuota. */
+  /** What the consumer asks for besides pods: by name, as in a ResourceQuota. */
   readonly resources?: Readonly<Record<string, string>>;
   /** What the clusters have before Isthmus is installed. */
   readonly before?: (clusters: ProductClusters) => Promise<void>;
@@ -53,7 +53,7 @@ export async function openStorageStage({
     apiVersion: 'isthmus.dev/v1alpha1',
     kind: 'PeeringPolicy',
     metadata: { name: 'storage' },
-    spec: { asProvider: { storageClasses: ['loop', 'loop-now'], maxResourcesPerPeer: resources } },
+    spec: { asProvider: { storageClasses: ['loop', 'loop-now'] } },
   } as KubeObject);
   await stage.mustPeer(...Object.entries(resources).flatMap(([name, value]) => ['--resource', `${name}=${value}`]));
   await stage.createNamespace(shop);
