@@ -51,7 +51,7 @@ export async function run({ root, log, runs = defaultRuns }: BenchOptions): Prom
   const place = { root, dir: path.join(root, '.build', 'bench-claims'), log };
   const started = endOnInterrupt(() => removeProductClusters(place), log);
   try {
-    const stage = await openStorageStage({ ...place, brokerPort: 7793, resources: asked });
+    const stage = await openStorageStage({ ...place, brokerPort: 7793, storageGiB: 32, resources: asked });
     await stage.apply(provider, withoutQuota);
     const nodes = { offloaded: provider, local: genuine };
     const seconds: Record<keyof typeof nodes, number[]> = { offloaded: [], local: [] };

@@ -26,6 +26,8 @@ export interface ClusterRequest {
   readonly apiServerFlags?: readonly string[];
   /** True: volumes of files behind loop devices, by the StorageClasses of `storage-addons.ts`; false unless told. */
   readonly storage?: boolean;
+  /** With `storage`: GiB that all volumes of a node have together, written or not: 8 unless told. */
+  readonly storageGiB?: number;
   /** The longest delay before the kubelet starts a container again that keeps ending, in whole seconds from 1 to 300: 300 unless told. */
   readonly restartDelaySeconds?: number;
   /** Absent: the usual one. */
@@ -63,6 +65,7 @@ export interface ClusterSpec {
   readonly gcPercent?: number;
   readonly apiServerFlags?: readonly string[];
   readonly storage?: true;
+  readonly storageGiB?: number;
   readonly restartDelaySeconds?: number;
   readonly kubernetes?: OtherKubernetes;
   readonly cni?: OtherCni;
@@ -72,6 +75,7 @@ export interface ClusterSpec {
 /** Of every component, where Go's own is 100: control planes that mostly wait take a third less processor time for 100 MiB more. */
 export const usualGcPercent = 400;
 
+export const usualStorageGiB = 8;
 /** The kubelet's own limit of its back-off. */
 const usualRestartDelaySeconds = 300;
 
@@ -190,6 +194,7 @@ export function planCluster(slot: number, index: number, request: ClusterRequest
     ...(gcPercent === undefined ? {} : { gcPercent }),
     ...(request.apiServerFlags === undefined ? {} : { apiServerFlags: request.apiServerFlags }),
     ...(request.storage ? { storage: true } : {}),
+    ...(request.storageGiB === undefined ? {} : { storageGiB: request.storageGiB }),
     ...(restartDelaySeconds === undefined ? {} : { restartDelaySeconds }),
     ...(request.kubernetes === undefined ? {} : { kubernetes: request.kubernetes }),
     ...(cni === undefined ? {} : { cni }),
@@ -213,6 +218,7 @@ export function differsFrom(existing: ClusterSpec, request: ClusterRequest): str
     ['gcPercent', existing.gcPercent ?? usualGcPercent, request.gcPercent],
     ['apiServerFlags', (existing.apiServerFlags ?? []).join(' '), request.apiServerFlags?.join(' ')],
     ['storage', existing.storage ?? false, request.storage],
+    ['storageGiB', existing.storageGiB ?? usualStorageGiB, request.storageGiB],
     ['kubernetes', existing.kubernetes ?? 'of the usual version', request.kubernetes],
     ['cni', existing.cni ?? "of the bed's bridge", request.cni],
     ['restartDelaySeconds', existing.restartDelaySeconds ?? usualRestartDelaySeconds, request.restartDelaySeconds],

@@ -1,7 +1,7 @@
 /** Storage of a cluster of the bed: its driver's record, its classes, and the command line of the driver. Pure. */
 import { volumesFolder } from './loop-devices.ts';
 import { inNode } from './node-config.ts';
-import type { ClusterSpec, NodeSpec } from './spec.ts';
+import { type ClusterSpec, type NodeSpec, usualStorageGiB } from './spec.ts';
 
 /** As loopbox registers it. */
 export const storageDriver = 'loop.isthmus.test';
@@ -36,9 +36,14 @@ export const storageAddons = (): { readonly path: string; readonly object: objec
   })),
 ];
 
-export const loopboxArgs = (slot: number, { nodes }: ClusterSpec, { name }: NodeSpec): readonly string[] => [
+export const loopboxArgs = (
+  slot: number,
+  { nodes, storageGiB = usualStorageGiB }: ClusterSpec,
+  { name }: NodeSpec,
+): readonly string[] => [
   `--node=${name}`,
   `--volumes=${inNode.node}/${volumesFolder(slot, name)}`,
   `--kubeconfig=${inNode.cluster}/kubeconfig`,
   `--immediate=${nodes[0]?.name === name}`,
+  `--capacity=${storageGiB * 2 ** 30}`,
 ];

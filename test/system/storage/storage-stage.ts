@@ -24,8 +24,9 @@ export const genuine = `${consumer}-1`;
 const granted = { 'requests.storage': '4Gi' };
 
 interface StorageStageOptions extends Omit<ProductClustersOptions, 'clusters'> {
-  /** See ClusterRequest. */
+  /** Both: see ClusterRequest. */
   readonly restartDelaySeconds?: number;
+  readonly storageGiB?: number;
   /** What the consumer asks for besides pods: by name, as in a ResourceQuota. */
   readonly resources?: Readonly<Record<string, string>>;
   /** What the clusters have before Isthmus is installed. */
@@ -34,6 +35,7 @@ interface StorageStageOptions extends Omit<ProductClustersOptions, 'clusters'> {
 
 export async function openStorageStage({
   restartDelaySeconds,
+  storageGiB,
   resources = granted,
   before = async () => undefined,
   ...place
@@ -44,6 +46,7 @@ export async function openStorageStage({
       name,
       storage: true,
       ...(restartDelaySeconds === undefined ? {} : { restartDelaySeconds }),
+      ...(storageGiB === undefined ? {} : { storageGiB }),
     })),
   });
   await before(clusters);
