@@ -112,6 +112,7 @@ const until = (
   timeoutMs: number,
   doing: string,
   look: () => Promise<Look>,
+  remedy = 'see `kubectl describe retainedvolumes`; it goes on without this command',
 ): Promise<unknown> =>
   during(createProgress(io), `${doing} ${what}`, (step) => {
     let news = 'the agent has not looked at it';
@@ -126,7 +127,7 @@ const until = (
       },
       () =>
         new AppError('deadline_exceeded', `${doing} ${what} goes on: ${news}`, {
-          detail: { remedy: 'see `kubectl describe retainedvolumes`; it goes on without this command' },
+          detail: { remedy },
         }),
     );
   });
@@ -138,6 +139,10 @@ const untilGone = (io: CliIo, kube: KubeClient, name: string, timeoutMs: number,
     const news = [record?.status?.phase, record?.status?.message].filter(Boolean).join(', ');
     return record === undefined ? { done: true, news: 'no longer kept' } : { done: false, news };
   });
+
+/** Why there is nothing to adopt: its record or its PersistentVolume is gone. */
+const takenOrLost = (record: RetainedVolume | undefined): string =>
+  record === undefined ? 'a claim has its data, or it was discarded' : 'its PersistentVolume is gone';
 
 async function adopt(io: CliIo, name: string, options: AdoptOptions): Promise<void> {
   const kube = await openCluster(options, io);
@@ -175,12 +180,25 @@ async function adopt(io: CliIo, name: string, options: AdoptOptions): Promise<vo
   }
   const timeoutMs = timeoutMsOf(options);
   // Kubernetes looks again only after 15 s at a claim that comes before its volume is free.
-  await until(io, name, timeoutMs, 'reserving', async () => {
-    const phase = (await kube.get(retainedVolumes, { name }))?.status?.phase;
-    if (phase !== 'Adopting') return { done: false, news: phase ?? '' };
-    const volume = (await kube.get(persistentVolumes, { name }))?.status?.phase;
-    return { done: volume === 'Available', news: `PersistentVolume ${name} is ${volume ?? 'gone'}` };
-  });
+  await until(
+    io,
+    name,
+    timeoutMs,
+    'reserving',
+    async () => {
+      const record = await kube.get(retainedVolumes, { name });
+      const volume = await kube.get(persistentVolumes, { name });
+      if (record === undefined || volume === undefined)
+        throw new AppError('not_found', `RetainedVolume ${name} cannot be adopted any more: ${takenOrLost(record)}`, {
+          detail: { field: 'name', value: name, remedy: 'see what is kept with `isthmus volume list`' },
+        });
+      const { claimRef } = volume.spec ?? {};
+      const isFree = claimRef?.namespace === namespace && claimRef.name === claim && claimRef.uid === undefined;
+      const phase = volume.status?.phase;
+      return { done: isFree && phase === 'Available', news: `its PersistentVolume is ${phase ?? 'new'}` };
+    },
+    'see `kubectl describe retainedvolumes`; the order stays, and this command goes on with it when it is run again',
+  );
   await kube.create<PersistentVolumeClaim>(persistentVolumeClaims, {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',

@@ -36,10 +36,16 @@ export const readCosts = (file: string): FileCost[] =>
 export function costLines(costs: readonly FileCost[], most: number, relative: (file: string) => string): string[] {
   if (costs.length === 0) return [];
   const total = ({ own, started }: Omit<FileCost, 'file'>): number => own + started;
-  const dearest = [...costs].sort((a, b) => total(b) - total(a)).slice(0, most);
+  const byFile = new Map<string, FileCost>();
+  // A file that failed has run twice.
+  for (const { file, own, started } of costs) {
+    const before = byFile.get(file) ?? { own: 0, started: 0 };
+    byFile.set(file, { file, own: before.own + own, started: before.started + started });
+  }
+  const dearest = [...byFile.values()].sort((a, b) => total(b) - total(a)).slice(0, most);
   const sum = costs.reduce((all, one) => all + total(one), 0);
   return [
-    `${costs.length} files of tests on components took ${sum.toFixed(0)} s of the processors; most of it (own process + programs):`,
+    `${byFile.size} files of tests on components took ${sum.toFixed(0)} s of the processors; most of it (own process + programs):`,
     ...dearest.map(({ file, own, started }) => `  ${own.toFixed(0)} + ${started.toFixed(0)} s  ${relative(file)}`),
   ];
 }

@@ -183,7 +183,7 @@ async function wholeRun(): Promise<boolean> {
     if (row.some(needsMachine)) await prepare();
     for (const ended of await takeRow(row, after)) total = sum(total, await count(ended));
   }
-  for (const line of ['', ...costLines(readCosts(costs), dearest, relative)]) console.log(line);
+  for (const line of costLines(readCosts(costs), dearest, relative)) console.log(line);
   for (const line of closingLines(total, (Date.now() - started) / 1000)) console.log(line);
   return total.failed === 0 && total.passed > 0;
 }

@@ -133,6 +133,14 @@ test('how long its kubelets wait at most before they start a container again bel
   }
 });
 
+test('how much storage its nodes have is a whole number, of a cluster with storage', () => {
+  const large = planCluster(0, 1, { name: 'rome', storage: true, storageGiB: 32 });
+  expect(differsFrom(large, { name: 'rome', storageGiB: 8 })).toMatch('storageGiB 32, asked for 8');
+  expect(differsFrom(large, { name: 'rome', storage: true })).toBeUndefined();
+  for (const wrong of [{ storageGiB: 8 }, { storage: true, storageGiB: 0.3 }, { storage: true, storageGiB: 0 }])
+    expect(() => planCluster(0, 1, { name: 'rome', ...wrong })).toThrow('a whole number above 0');
+});
+
 test('which CNI it has belongs to what a cluster is', () => {
   const existing = planCluster(0, 1, { name: 'rome', cni: 'flannel-vxlan' });
   expect(differsFrom(existing, { name: 'rome' })).toBeUndefined();

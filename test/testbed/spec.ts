@@ -156,6 +156,12 @@ export function planCluster(slot: number, index: number, request: ClusterRequest
       `restartDelaySeconds is ${restartDelaySeconds}: a whole number from 1 to 300 is accepted`,
     );
   }
+  const { storageGiB } = request;
+  if (storageGiB !== undefined && !(request.storage && Number.isInteger(storageGiB) && storageGiB > 0))
+    throw new AppError(
+      'invalid_input',
+      `storageGiB is ${storageGiB}: a whole number above 0 is accepted, with \`storage: true\``,
+    );
   if (request.restartDelaySeconds !== undefined && isBefore(request, 32)) {
     throw new AppError(
       'invalid_input',
@@ -194,7 +200,7 @@ export function planCluster(slot: number, index: number, request: ClusterRequest
     ...(gcPercent === undefined ? {} : { gcPercent }),
     ...(request.apiServerFlags === undefined ? {} : { apiServerFlags: request.apiServerFlags }),
     ...(request.storage ? { storage: true } : {}),
-    ...(request.storageGiB === undefined ? {} : { storageGiB: request.storageGiB }),
+    ...(storageGiB === undefined ? {} : { storageGiB }),
     ...(restartDelaySeconds === undefined ? {} : { restartDelaySeconds }),
     ...(request.kubernetes === undefined ? {} : { kubernetes: request.kubernetes }),
     ...(cni === undefined ? {} : { cni }),

@@ -108,6 +108,23 @@ test('a page that is written in the second of the pass before is found by its ti
   expect(calls.filter((line) => line.includes('--checksum'))).toHaveLength(1);
 });
 
+test('a target that keeps times by the second only is equal in the end', async () => {
+  writeFileSync(at('from', 'file'), 'aaaa');
+  utimesSync(at('from', 'file'), 1_000, 1_000.6);
+  execFileSync('truncate', ['-s', '16M', at('coarse.img')]);
+  execFileSync('mkfs.ext4', ['-q', '-I', '128', at('coarse.img')], { stdio: 'pipe' });
+  execFileSync('mount', ['-o', 'loop', at('coarse.img'), at('to')]);
+  try {
+    serve();
+    expect(await ended(mover('fetch', 'to', 'final', '127.0.0.1'))).toBe(0);
+    expect(result()).toEqual({ ok: true, verified: { files: 1, bytes: 4 } });
+    expect(lstatSync(at('to', 'file')).mtimeMs).toBe(1_000_000);
+  } finally {
+    execFileSync('umount', [at('to')]);
+    rmSync(at('coarse.img'));
+  }
+});
+
 test('a file that is written to after each pass is found to differ', async () => {
   writeFileSync(at('from', 'file'), 'aaaa');
   serve();

@@ -73,6 +73,8 @@ export const compareArgs = (way: Way): string[] => [
   ...optionsOf({ ...way, byChecksum: true }),
   '--dry-run',
   '--itemize-changes',
+  // A target may keep coarser times, which would be a difference.
+  '--modify-window=0',
   ...between(way),
 ];
 

@@ -19,17 +19,6 @@ test('what a policy says takes their place, and isolation can be switched off', 
   expect(defaultsFor([policy(own)], 'rome', { networkIsolation: false }, isolation)).toEqual(own);
 });
 
-test('the quota leaves out what every policy about the consumer limits itself, and nothing that one of them does not', () => {
-  const limiting = (name: string, maxResourcesPerPeer: object): PeeringPolicy =>
-    ({ metadata: { name }, spec: { asProvider: { enabled: true, peers: ['*'], maxResourcesPerPeer } } }) as never;
-  const hardUnder = (...policies: PeeringPolicy[]) =>
-    (defaultsFor(policies, 'rome', safeRules, isolation).resourceQuota as typeof safeQuota).hard;
-  const { persistentvolumeclaims: _, ...others } = safeQuota.hard;
-  const many = limiting('a', { persistentvolumeclaims: '1000' });
-  expect(hardUnder(many)).toEqual(others);
-  expect(hardUnder(many, limiting('b', { 'requests.storage': '1Ti' }))).toEqual(safeQuota.hard);
-});
-
 test('the level of pod security follows the policy, and a stricter one that was set by hand stays', () => {
   expect(levelFor('privileged', { podSecurity: 'baseline' })).toBe('baseline');
   expect(levelFor(undefined, { podSecurity: 'baseline' })).toBe('baseline');

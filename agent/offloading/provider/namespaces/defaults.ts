@@ -1,6 +1,5 @@
 /** What every namespace of a consumer has, and what holds where its policy says nothing. Pure. */
 import { termsFor } from '#agent/peering/slices/grant.ts';
-import { ownMember } from '#shared/domain/own-member.ts';
 import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
 import type { GuestRules } from '../guests/decide.ts';
 
@@ -21,16 +20,6 @@ export const safeQuota = {
   },
 };
 
-/**
- * Without what every policy about this consumer limits itself: that is in the Quota of each of its slices, and a smaller number of ours would refuse what
- * the provider has granted. What a consumer only asked for limits nothing of it.
- */
-function safeQuotaUnder(limits: readonly Readonly<Record<string, unknown>>[]): Spec {
-  const isLimited = (resource: string): boolean =>
-    limits.length > 0 && limits.every((one) => ownMember(one, resource) !== undefined);
-  return { hard: Object.fromEntries(Object.entries(safeQuota.hard).filter(([resource]) => !isLimited(resource))) };
-}
-
 /** Of several policies about this consumer the first by name that has one. */
 export function defaultsFor(
   policies: readonly PeeringPolicy[],
@@ -38,11 +27,10 @@ export function defaultsFor(
   { networkIsolation }: Pick<GuestRules, 'networkIsolation'>,
   isolation: () => Spec,
 ): Defaults {
-  const terms = termsFor(policies, consumer).map(([, one]) => one);
-  const said = (what: Default): Spec | undefined =>
-    terms.find(({ namespaceDefaults }) => namespaceDefaults?.[what])?.namespaceDefaults?.[what];
+  const terms = termsFor(policies, consumer).map(([, { namespaceDefaults }]) => namespaceDefaults);
+  const said = (what: Default): Spec | undefined => terms.find((one) => one?.[what])?.[what];
   const safe = (what: Default): Spec | undefined => {
-    if (what === 'resourceQuota') return safeQuotaUnder(terms.map(({ maxResourcesPerPeer }) => maxResourcesPerPeer));
+    if (what === 'resourceQuota') return safeQuota;
     return what === 'networkPolicy' && networkIsolation ? isolation() : undefined;
   };
   return Object.fromEntries(

@@ -57,7 +57,7 @@ export function createGuestClaimController({ cluster, ...deps }: RetentionDeps):
     else if (isOfEarlierEnd(before, volume))
       await api.update(retainedVolumes, { ...before, spec: wanted.spec }, {}, signal);
   }
-  /** Outside of the namespaces of a consumer its label means nothing. */
+  /** A claim elsewhere that has the label, as one that was copied with it, gets no guard. */
   async function guard(claim: PersistentVolumeClaim, consumer: string, signal: AbortSignal): Promise<void> {
     const namespace = await api.get(namespaces, { name: claim.metadata.namespace ?? '' }, signal);
     if (guestsOf(namespace) === consumer) await guardClaim(api, claim, consumer, signal);
@@ -109,17 +109,25 @@ export function createGuestClaimController({ cluster, ...deps }: RetentionDeps):
   );
 }
 
-function holderOf(claim: PersistentVolumeClaim | undefined, uid: string | undefined): RecordFacts['holder'] {
-  if (claim === undefined || claim.metadata.uid !== uid) return 'none';
-  return claim.metadata.labels?.[guestVolume.label] === undefined ? 'other' : 'guest';
-}
-
 export function createRetainedVolumeController({ cluster, ...deps }: RetentionDeps): Controller {
   const { api, caches } = cluster;
   const volumes = keptVolumeCache(caches);
   const records = caches.cache(retainedVolumes);
   const claims = guestClaimCache(caches);
   const key = ({ metadata }: PersistentVolume | RetainedVolume): string[] => [metadata.name];
+  /** A claim of a guest without its finalizer gets that. Elsewhere the label says nothing. */
+  async function holderOf(
+    claim: PersistentVolumeClaim | undefined,
+    uid: string | undefined,
+    signal: AbortSignal,
+  ): Promise<RecordFacts['holder']> {
+    if (claim === undefined || claim.metadata.uid !== uid) return 'none';
+    const { labels = {}, finalizers = [], namespace = '' } = claim.metadata;
+    const consumer = labels[guestVolume.label];
+    if (consumer === undefined) return 'other';
+    if (finalizers.includes(guestVolume.finalizer)) return 'guest';
+    return guestsOf(await api.get(namespaces, { name: namespace }, signal)) === consumer ? 'guest' : 'other';
+  }
   /** Of a namespace that is gone, only the one in which the volume had its claim is known. */
   async function isGuarded({ consumer, remoteClaim }: RetainedVolume['spec'], name: string, signal: AbortSignal) {
     const namespace = await api.get(namespaces, { name }, signal);
@@ -143,7 +151,7 @@ export function createRetainedVolumeController({ cluster, ...deps }: RetentionDe
           uid && bound
             ? await api.get(persistentVolumeClaims, { ...(namespace && { namespace }), name: bound }, signal)
             : undefined;
-        const holder = holderOf(claim, uid);
+        const holder = await holderOf(claim, uid, signal);
         // Of most kept volumes the UID is that of the record: nothing is asked of their namespaces.
         const namesAnother = uid !== undefined && uid !== record?.spec.remoteClaim.uid;
         const decision = decideRecord({

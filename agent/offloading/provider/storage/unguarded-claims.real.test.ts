@@ -44,7 +44,7 @@ beforeAll(async () => {
       ...map,
       labels: { 'liqo.io/replicated': 'true', 'liqo.io/originID': 'rome', 'liqo.io/remote-cluster-id': 'rome' },
     },
-    spec: { desiredMapping: { shop: 'shop-rome', bar: 'bar-rome' } },
+    spec: { desiredMapping: { shop: 'shop-rome', bar: 'bar-rome', inn: 'inn-rome' } },
   } as NamespaceMap);
   const under = { ...deps, cluster };
   running = Promise.all(
@@ -103,20 +103,18 @@ async function expectKept(namespace: string, volume: string): Promise<void> {
   expect(disk.data).toContain(volume);
 }
 
-test('with the label of its consumer it gets its guard, in the namespaces of that consumer only', async () => {
-  await Promise.all(['default', 'shop-rome'].map(boundClaim));
+test('with the label of its consumer it gets its guard', async () => {
+  await Promise.all(['default', 'inn-rome'].map(boundClaim));
   await label('default');
-  await label('shop-rome');
-  await eventually('the guard of shop-rome/data', async () =>
-    (await finalizersOf('shop-rome'))?.includes(guestVolume.finalizer),
+  await label('inn-rome');
+  await eventually('the guard of inn-rome/data', async () =>
+    (await finalizersOf('inn-rome'))?.includes(guestVolume.finalizer),
   );
-  expect(await finalizersOf('shop-rome')).toContain('example.com/theirs');
-  expect(await finalizersOf('default')).not.toContain(guestVolume.finalizer);
+  expect(await finalizersOf('inn-rome')).toContain('example.com/theirs');
 });
 
 test('its data is kept when the namespace is no longer offloaded', async () => {
-  const { spec } = (await cluster.api.get(persistentVolumeClaims, { namespace: 'shop-rome', name: 'data' })) ?? {};
-  const volume = spec?.volumeName ?? '';
+  const volume = await boundClaim('shop-rome');
   await cluster.api.mergePatch(namespaceMaps, map, { spec: { desiredMapping: { shop: null } } });
   await expectKept('shop-rome', volume);
 });
@@ -125,4 +123,9 @@ test('its data is kept when the peering ends', async () => {
   const volume = await boundClaim('bar-rome');
   await cluster.api.delete(namespaceMaps, map);
   await expectKept('bar-rome', volume);
+});
+
+test('with the label of a consumer in a namespace of the provider itself it has no guard', async () => {
+  expect(await finalizersOf('default')).toEqual(expect.arrayContaining(['example.com/theirs']));
+  expect(await finalizersOf('default')).not.toContain(guestVolume.finalizer);
 });
