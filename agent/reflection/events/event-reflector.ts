@@ -9,7 +9,7 @@ import { type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import type { ReflectorOptions } from '../engine/options.ts';
 import type { ReflectorDeps } from '../engine/reflector.ts';
-import { type Concerned, concerned, decideEvent, localEvent, pruneCopy } from '../kinds/provider-event.ts';
+import { type Concerned, concerned, decideEvent, localEvent, pruneCopy, pruneRemote } from '../kinds/provider-event.ts';
 import { isReflected } from '../model/policy.ts';
 
 export interface EventReflectorDeps extends ReflectorDeps {
@@ -42,7 +42,7 @@ export class EventReflector {
       {
         open: (local, remote, until) => ({
           here: scopes.use('event', coreEvents, { namespace: local, labelSelector, transform: pruneCopy }, until),
-          there: peer.caches.scoped(coreEvents, { namespace: remote }, until),
+          there: peer.caches.scoped(coreEvents, { namespace: remote, transform: pruneRemote }, until),
         }),
         onChange: { here: changed, there: changed },
         onSynced: ({ local, here, there }) => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { CoreEvent } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
-import { concerned, decideEvent, localEvent, pruneCopy } from './provider-event.ts';
+import { concerned, decideEvent, localEvent, pruneCopy, pruneRemote } from './provider-event.ts';
 
 const pair = { consumer: 'cons', provider: 'prov' };
 const remote = (change: object = {}): CoreEvent =>
@@ -29,6 +29,14 @@ test.each([
   { of: { source: { component: 'kubelet (remote)' } }, is: undefined },
 ])('B029: an event with $of is about $is', ({ of, is }) => {
   expect(concerned(remote(of))).toEqual(is);
+  expect(concerned(pruneRemote(remote(of)))).toEqual(is);
+});
+
+test('of an event about nothing that is known here only its name is kept, of every other one all', () => {
+  const claim = remote({ involvedObject: { kind: 'PersistentVolumeClaim', name: 'data' } });
+  const metadata = { name: 'web.1', namespace: 'demo-cons', uid: 'e1', resourceVersion: '7' };
+  expect(pruneRemote(claim)).toEqual({ apiVersion: 'v1', kind: 'Event', metadata, involvedObject: {} });
+  expect(pruneRemote(remote())).toEqual(remote());
 });
 
 test('B029: the copy is about the object here and says that it comes from there', () => {

@@ -41,6 +41,14 @@ export function pruneCopy({ apiVersion, kind, metadata, ...event }: CoreEvent): 
   return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion, labels }, ...kept } as CoreEvent;
 }
 
+/** What is kept of events of the provider: of those about nothing that is known here, as about claims, only that they are there. */
+export function pruneRemote(event: CoreEvent): CoreEvent {
+  if (concerned(event) !== undefined) return event;
+  const { apiVersion, kind, metadata } = event;
+  const { name, namespace, uid, resourceVersion } = metadata;
+  return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion }, involvedObject: {} } as CoreEvent;
+}
+
 export function localEvent(remote: CoreEvent, about: KubeObject, pair: Pair): CoreEvent {
   const { apiVersion, kind, metadata, involvedObject, source, ...rest } = remote;
   const component = source?.component || remote.reportingComponent || pair.provider;
