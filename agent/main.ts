@@ -35,6 +35,7 @@ import { createPeeringControllers } from './peering/peering.ts';
 import { proxyTokens } from './pki/proxy-token.ts';
 import { createConnectCluster } from './runtime/connect-cluster.ts';
 import { startHealth } from './runtime/health.ts';
+import { collectWhenQuiet, processCollection } from './runtime/quiet-collection.ts';
 import { ReachableProviders } from './storage/providers/reachable-providers.ts';
 import { createStorageControllers } from './storage/storage.ts';
 import { createHooks } from './webhooks.ts';
@@ -58,6 +59,8 @@ async function main(): Promise<void> {
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.once(signal, () => stop.abort(new Error(`received ${signal}`)));
+  const collection = processCollection(systemClock);
+  if (collection !== undefined) void collectWhenQuiet(collection, stop.signal);
   if (role === 'all') await runAll(config, log, stop.signal);
   else await runController(config, log, stop.signal);
 }

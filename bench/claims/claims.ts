@@ -41,7 +41,7 @@ const withoutQuota = {
 /** Made at a time; an API server limits what one client has in flight. */
 const batch = 50;
 /** Memory is read so long after the last change, several times, and the lowest reading counts: garbage is collected when Node sees fit. */
-const settleMs = 60_000;
+const settleMs = 90_000;
 const readings = 5;
 const withinMs = 1_200_000;
 

@@ -22,6 +22,7 @@ export const testbedPackages: readonly DebianPackage[] = [
   { name: 'wireguard-tools', proof: 'wg' },
   { name: 'iputils-ping', proof: 'ping' },
   // volumes of the test bed
+  { name: 'e2fsprogs', proof: 'mkfs.ext4' },
   { name: 'xfsprogs', proof: 'mkfs.xfs' },
   // check the completion scripts
   { name: 'zsh', proof: 'zsh' },
