@@ -135,8 +135,9 @@ export async function probeAll(
     order.probes.push(...probes);
     orders.set(key, order);
   }
-  await Promise.all([
-    ...[...orders.values()].map(async ({ cluster, pod, probes }) => {
+  let podsAreDone = false;
+  const byPods = Promise.all(
+    [...orders.values()].map(async ({ cluster, pod, probes }) => {
       const ground = grounds.find(({ side }) => side.cluster === cluster);
       if (ground === undefined || probes.length === 0) return;
       const order: ProbeOrder = { timeoutMs: probeTimeoutMs, patienceMs, probes };
@@ -144,10 +145,16 @@ export async function probeAll(
       const onLine = (line: string): void => take(JSON.parse(line) as ProbeResult);
       await podExec(ground.target, { namespace: testNamespace, pod, container, command, onLine, signal });
     }),
+  ).finally(() => {
+    podsAreDone = true;
+  });
+  await Promise.all([
+    byPods,
+    // Pods begin later, when their programs have started: what they reach and this machine does not must have been asked at the same time.
     ...here.map(async (probe) => {
       const deadline = clock.now() + patienceMs;
       let result = await callFromHere(probe, signal);
-      while (!result.ok && clock.now() < deadline) {
+      while (!result.ok && (clock.now() < deadline || !podsAreDone)) {
         await clock.sleep(pauseMs, signal);
         result = await callFromHere(probe, signal);
       }
