@@ -2,10 +2,11 @@
 
 import { listIfServed } from '#kube/model/optional-kind.ts';
 import type { KubeApi } from '#kube/model/types.ts';
-import { guestSnapshot, guestVolume } from '#shared/domain/guest-volume-keys.ts';
+import { guestSnapshot } from '#shared/domain/guest-volume-keys.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
 import { contentNameFor, volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { guardingPatch, isGuarded } from '../model/guest-guard.ts';
 import { guardPatch } from './decide.ts';
 
 /** Asks the API server. Fails when one changes meanwhile, so that the namespace stays for now; one that is gone needs no guard. */
@@ -16,19 +17,12 @@ export async function guardSnapshots(
   signal: AbortSignal,
 ): Promise<void> {
   for (const snapshot of (await listIfServed(api, volumeSnapshots, { namespace }, signal)) ?? []) {
-    const { uid, resourceVersion, finalizers = [], labels, deletionTimestamp } = snapshot.metadata;
     try {
-      const isMarked = finalizers.includes(guestSnapshot.finalizer) && labels?.[guestVolume.label] === consumer;
-      // None can be added to one that is going.
-      if (!isMarked && deletionTimestamp === undefined) {
-        const others = finalizers.filter((one) => one !== guestSnapshot.finalizer);
-        const metadata = {
-          uid,
-          resourceVersion,
-          labels: { [guestVolume.label]: consumer },
-          finalizers: [...others, guestSnapshot.finalizer],
-        };
-        await api.mergePatch(volumeSnapshots, refOf(snapshot), { metadata }, { answer: 'metadata' }, signal);
+      const isMarked = isGuarded(snapshot, guestSnapshot.finalizer, consumer);
+      // No finalizer can be added to one that is going.
+      if (!isMarked && snapshot.metadata.deletionTimestamp === undefined) {
+        const marks = guardingPatch(snapshot, guestSnapshot.finalizer, consumer);
+        await api.mergePatch(volumeSnapshots, refOf(snapshot), marks, { answer: 'metadata' }, signal);
       }
       const content = await api.get(volumeSnapshotContents, { name: contentNameFor(snapshot) }, signal);
       const patch = guardPatch({ snapshot, consumer, content });

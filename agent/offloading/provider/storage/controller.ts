@@ -3,7 +3,7 @@
  * say becomes RetainedVolumes. Every step derives from the objects, so a controller that died between two writes is continued by the next.
  */
 import { termsFor } from '#agent/peering/slices/grant.ts';
-import type { Cluster, Controller } from '#kube/model/types.ts';
+import type { Cluster, Controller, KubeApi } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { deleteAsRead, dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
 import {
@@ -21,7 +21,15 @@ import { peeringPolicies } from '#shared/schema/isthmus/peering-policy.ts';
 import { type RetainedVolume, retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
 import { guestsOf } from '../model/guest-namespace.ts';
 import { guestClaimCache, keptVolumeCache } from './caches.ts';
-import { type ClaimDecision, decideClaim, decideRecord, isOfEarlierEnd, type RecordFacts, recordOf } from './decide.ts';
+import {
+  type ClaimDecision,
+  type ClaimFacts,
+  decideClaim,
+  decideRecord,
+  isOfEarlierEnd,
+  type RecordFacts,
+  recordOf,
+} from './decide.ts';
 import { guardClaim } from './guard.ts';
 
 export interface RetentionDeps extends ControllerDeps {
@@ -38,6 +46,17 @@ const unlessStale = (error: unknown): Outcome => {
   if (code === 'kube_conflict' || code === 'kube_not_found' || code === 'kube_already_exists') return again(staleMs);
   throw error;
 };
+
+/** Undefined: there is no such namespace. */
+async function isOfGuests(
+  api: KubeApi,
+  name: string,
+  consumer: string,
+  signal: AbortSignal,
+): Promise<boolean | undefined> {
+  const namespace = await api.get(namespaces, { name }, signal);
+  return namespace && guestsOf(namespace) === consumer;
+}
 
 export function createGuestClaimController({ cluster, ...deps }: RetentionDeps): Controller {
   const { api, caches, events } = cluster;
@@ -59,16 +78,16 @@ export function createGuestClaimController({ cluster, ...deps }: RetentionDeps):
   }
   /** A claim elsewhere that has the label, as one that was copied with it, gets no guard. */
   async function guard(claim: PersistentVolumeClaim, consumer: string, signal: AbortSignal): Promise<void> {
-    const namespace = await api.get(namespaces, { name: claim.metadata.namespace ?? '' }, signal);
-    if (guestsOf(namespace) === consumer) await guardClaim(api, claim, consumer, signal);
+    if (await isOfGuests(api, claim.metadata.namespace ?? '', consumer, signal))
+      await guardClaim(api, claim, consumer, signal);
   }
   async function carryOut(
     decision: ClaimDecision,
-    claim: PersistentVolumeClaim,
-    volume: PersistentVolume | undefined,
+    { claim, consumer, volume }: Pick<ClaimFacts, 'claim' | 'consumer' | 'volume'>,
     signal: AbortSignal,
   ): Promise<void> {
-    if (decision.do === 'nothing' || decision.do === 'guard' || volume === undefined) return;
+    if (decision.do === 'guard') return guard(claim, consumer, signal);
+    if (decision.do === 'nothing' || volume === undefined) return;
     const now = decision.first === undefined ? volume : await patch(volume, decision.first, signal);
     if (decision.do === 'release' && decision.dataGoes) await api.delete(retainedVolumes, refOf(volume), {}, signal);
     if (decision.do !== 'keep') return;
@@ -95,8 +114,7 @@ export function createGuestClaimController({ cluster, ...deps }: RetentionDeps):
           nowMs: deps.clock.now(),
         });
         try {
-          if (decision.do === 'guard') await guard(claim, consumer, signal);
-          await carryOut(decision, claim, volume, signal);
+          await carryOut(decision, { claim, consumer, volume }, signal);
           if (decision.do === 'release' || decision.do === 'keep')
             await dropFinalizer(api, persistentVolumeClaims, claim, guestVolume.finalizer, signal);
           return settled;
@@ -126,12 +144,11 @@ export function createRetainedVolumeController({ cluster, ...deps }: RetentionDe
     const consumer = labels[guestVolume.label];
     if (consumer === undefined) return 'other';
     if (finalizers.includes(guestVolume.finalizer)) return 'guest';
-    return guestsOf(await api.get(namespaces, { name: namespace }, signal)) === consumer ? 'guest' : 'other';
+    return (await isOfGuests(api, namespace, consumer, signal)) ? 'guest' : 'other';
   }
   /** Of a namespace that is gone, only the one in which the volume had its claim is known. */
   async function isGuarded({ consumer, remoteClaim }: RetainedVolume['spec'], name: string, signal: AbortSignal) {
-    const namespace = await api.get(namespaces, { name }, signal);
-    return namespace === undefined ? name === remoteClaim.namespace : guestsOf(namespace) === consumer;
+    return (await isOfGuests(api, name, consumer, signal)) ?? name === remoteClaim.namespace;
   }
   return createController(
     {

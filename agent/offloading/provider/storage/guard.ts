@@ -4,23 +4,17 @@ import { type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/doma
 import { guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
+import { guardingPatch, isGuarded } from '../model/guest-guard.ts';
 
-/** Its label and finalizer, in one write that is conditional on the version that was read. */
+/** Rejects with `kube_conflict` when the claim has changed since it was read. */
 export async function guardClaim(
   api: KubeApi,
   claim: PersistentVolumeClaim,
   consumer: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const { uid, resourceVersion, finalizers = [] } = claim.metadata;
-  const others = finalizers.filter((one) => one !== guestVolume.finalizer);
-  const metadata = {
-    uid,
-    resourceVersion,
-    labels: { [guestVolume.label]: consumer },
-    finalizers: [...others, guestVolume.finalizer],
-  };
-  await api.mergePatch(persistentVolumeClaims, refOf(claim), { metadata }, { answer: 'metadata' }, signal);
+  const patch = guardingPatch(claim, guestVolume.finalizer, consumer);
+  await api.mergePatch(persistentVolumeClaims, refOf(claim), patch, { answer: 'metadata' }, signal);
 }
 
 /** Asks the API server. Fails when a claim changes meanwhile, so that the namespace stays for now; one that is gone needs no guard. */
@@ -31,10 +25,8 @@ export async function guardClaims(
   signal: AbortSignal,
 ): Promise<void> {
   for (const claim of await api.list(persistentVolumeClaims, { namespace }, signal)) {
-    const { finalizers = [], labels, deletionTimestamp } = claim.metadata;
-    const isGuarded = finalizers.includes(guestVolume.finalizer) && labels?.[guestVolume.label] === consumer;
-    // None can be added to one that is going.
-    if (isGuarded || deletionTimestamp !== undefined) continue;
+    // No finalizer can be added to one that is going.
+    if (isGuarded(claim, guestVolume.finalizer, consumer) || claim.metadata.deletionTimestamp !== undefined) continue;
     try {
       await guardClaim(api, claim, consumer, signal);
     } catch (error) {

@@ -16,6 +16,7 @@ import { retainedVolumes } from '#shared/schema/isthmus/retained-volume.ts';
 import { type NamespaceMap, namespaceMaps } from '#shared/schema/liqo/namespace-map.ts';
 import { leaseApiServer } from '#test/harness/api-server-pool/lease.ts';
 import { eventually } from '#test/harness/eventually.ts';
+import { inOrder } from '#test/harness/in-order.ts';
 import type { ApiServer } from '#test/harness/kube-apiserver.ts';
 import { provisionVolumes, type VolumeProvisioner } from '#test/harness/volume-provisioner.ts';
 import { createNamespaceMapController } from '../namespaces/controller.ts';
@@ -30,6 +31,8 @@ let cluster: Cluster;
 let disk: VolumeProvisioner;
 let running: Promise<unknown>;
 
+// The last one looks again at what the first one made.
+inOrder('file');
 beforeAll(async () => {
   server = await leaseApiServer();
   cluster = openCluster(await connectKubeconfig(server.kubeconfig), deps, end.signal);
