@@ -4,6 +4,7 @@
  */
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { selectedNode } from '#agent/storage/model/claims.ts';
 import { persistentVolumeClaims, persistentVolumes, pods } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, refOf } from '#shared/domain/kube-object.ts';
 import { storageAnnotation } from '#shared/domain/storage-keys.ts';
@@ -40,7 +41,7 @@ const withoutQuota = {
 } as KubeObject;
 /** Made at a time; an API server limits what one client has in flight. */
 const batch = 50;
-/** Memory is read so long after the last change, several times, and the lowest reading counts: garbage is collected when Node sees fit. */
+/** Memory is read so long after the last change, several times, and the lowest reading counts: an agent collects all garbage when it has been quiet for 30 s. */
 const settleMs = 90_000;
 const readings = 5;
 const withinMs = 1_200_000;
@@ -51,7 +52,7 @@ export async function run({ root, log, runs = defaultRuns }: BenchOptions): Prom
   const place = { root, dir: path.join(root, '.build', 'bench-claims'), log };
   const started = endOnInterrupt(() => removeProductClusters(place), log);
   try {
-    const stage = await openStorageStage({ ...place, brokerPort: 7793, storageGiB: 32, resources: asked });
+    const stage = await openStorageStage({ ...place, brokerPort: 7793, cluster: { storageGiB: 32 }, resources: asked });
     await stage.apply(provider, withoutQuota);
     const nodes = { offloaded: provider, local: genuine };
     const seconds: Record<keyof typeof nodes, number[]> = { offloaded: [], local: [] };
@@ -131,7 +132,7 @@ async function makeClaims(stage: Stage, log: (line: string) => void): Promise<vo
   const api = stage.api(consumer);
   const at = performance.now();
   const annotations = {
-    'volume.kubernetes.io/selected-node': provider,
+    [selectedNode]: provider,
     [storageAnnotation.remoteStorageClass]: 'loop-now',
   };
   const spec = { resources: { requests: { storage: '1Mi' } } };

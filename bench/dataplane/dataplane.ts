@@ -1,5 +1,4 @@
 /** Throughput of each leg between pods of two clusters, of leaf to leaf, and what a large cluster costs to program. Real kernel, wireguard-go. */
-import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { type Namespace, openNamespace } from '#agent/network/kernel/namespace.ts';
 import type { GatewayModel } from '#agent/network/plan/gateway-model.ts';
@@ -7,6 +6,7 @@ import { planGateway } from '#agent/network/plan/gateway-plan.ts';
 import { formatAddress } from '#shared/domain/cidr.ts';
 import { connect, type Netns, NetnsFixture } from '#test/harness/netns.ts';
 import { startWireGuard, wireGuardKeys } from '#test/harness/netns-cluster.ts';
+import { processorSeconds } from '#test/harness/processor-seconds.ts';
 import { carried } from '#test/system/network/kernel/carried.ts';
 import { fromLeaf, openHub } from '#test/system/network/kernel/hub.ts';
 import { identical, openPair, type Pair, port } from '#test/system/network/kernel/pair.ts';
@@ -133,12 +133,7 @@ async function leafToLeaf(runs: number, log: (line: string) => void): Promise<Re
   return samples;
 }
 
-/** Used so far, in user and kernel mode. */
-function cpuSeconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
+const cpuSeconds = (pid: number): number => processorSeconds(pid).own;
 
 /** A gateway of a cluster of 200 nodes whose 5,000 pods are all outside their nodes' ranges. */
 async function programming(log: (line: string) => void): Promise<Record<string, number>> {

@@ -6,6 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '#test/harness/eventually.ts';
+import { processorSeconds } from '#test/harness/processor-seconds.ts';
 import { residentMiB } from '#test/harness/resident.ts';
 import { type BenchClusters, names, openBenchClusters } from '../peering/peering-clusters.ts';
 import { type BenchOptions, type BenchResult, thisMachine } from '../result.ts';
@@ -103,15 +104,7 @@ async function measure(
 
 function cpuSeconds({ world: clusters }: BenchClusters): number {
   const pids = [names.consumer, names.provider].flatMap((name) => Object.values(clusters.ownPids(name)).flat());
-  return pids.reduce((total, pid) => total + cpuOf(pid).own, 0);
-}
-
-/** Seconds, of a process and of those that it started and that have ended. */
-function cpuOf(pid: number): { readonly own: number; readonly started: number } {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const ticks = (first: number): number => Number(fields[first]) + Number(fields[first + 1]);
-  return { own: ticks(11) / 100, started: ticks(13) / 100 };
+  return pids.reduce((total, pid) => total + processorSeconds(pid).own, 0);
 }
 
 /** Seconds that all processors together have worked since the machine began. */
@@ -132,7 +125,7 @@ async function measureIdle(
     machine: machineSeconds(),
     cpu: sides.map((side) =>
       Object.entries(bench.world.ownPids(names[side])).flatMap(([role, pids]) =>
-        pids.map((pid) => ({ role, pid, ...cpuOf(pid) })),
+        pids.map((pid) => ({ role, pid, ...processorSeconds(pid) })),
       ),
     ),
     asked: await Promise.all(sides.map((side) => requests(bench[side].api))),

@@ -1,8 +1,9 @@
 /** Where the machine's cores go while something is measured: by group of processes, of both clusters, of ours and of the bench itself. */
 import { readFileSync } from 'node:fs';
+import { ticksPerSecond } from '#test/harness/processor-seconds.ts';
 import { names } from '../peering/peering-clusters.ts';
 import type { ScaleClusters } from './scale-clusters.ts';
-import { cpuSeconds, read, sides, ticksPerSecond, total } from './usage.ts';
+import { cpuSeconds, read, sides, total } from './usage.ts';
 
 /** CPU seconds since boot or since each process began. */
 export interface Load {

@@ -1,6 +1,7 @@
 /** What the processes of both sides take, and what the API servers are asked. */
 import { readFileSync } from 'node:fs';
 import type { KubeApi } from '#kube/model/types.ts';
+import { processorSeconds } from '#test/harness/processor-seconds.ts';
 import type { OwnPids, ProductClusters } from '#test/harness/product-clusters.ts';
 import { names } from '../peering/peering-clusters.ts';
 
@@ -17,14 +18,10 @@ export interface Reading {
   readonly residentMiB: Readonly<Record<Role, number>>;
 }
 
-export const ticksPerSecond = 100;
-
 /** Seconds in user and kernel mode, of the process and of its children that have ended. */
 export function cpuSeconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The command in parentheses may itself hold spaces.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return sum(fields.slice(11, 15).map(Number)) / ticksPerSecond;
+  const { own, started } = processorSeconds(pid);
+  return own + started;
 }
 
 const residentMiB = (pid: number): number =>

@@ -1,11 +1,6 @@
 /** What is said of the processor time of test files. */
 import { expect, test } from 'vitest';
-import { costLines, readCosts, secondsOf } from './costs.ts';
-
-test('a process has its own time and that of programs that have ended, also with brackets in its name', () => {
-  const rest = Array.from({ length: 30 }, (_, i) => i).join(' ');
-  expect(secondsOf(`12 (a ) name) S ${rest}`)).toEqual({ own: (10 + 11) / 100, started: (12 + 13) / 100 });
-});
+import { costLines, readCosts } from './costs.ts';
 
 test('the files that took most come first, behind the sum of all', () => {
   const costs = [

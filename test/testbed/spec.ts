@@ -75,6 +75,7 @@ export interface ClusterSpec {
 /** Of every component, where Go's own is 100: control planes that mostly wait take a third less processor time for 100 MiB more. */
 export const usualGcPercent = 400;
 
+/** Of the sizes of all volumes of a node, which are sparse files. */
 export const usualStorageGiB = 8;
 /** The kubelet's own limit of its back-off. */
 const usualRestartDelaySeconds = 300;

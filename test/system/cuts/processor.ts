@@ -1,6 +1,7 @@
 /** What this machine's processors did between two moments: how busy all of them were, and what two clusters took of that. */
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
+import { processorSeconds } from '#test/harness/processor-seconds.ts';
 import { clusterNames, type Stage } from '../whole-clusters/stage.ts';
 
 export interface Moment {
@@ -12,14 +13,9 @@ export interface Moment {
   readonly seconds: ReadonlyMap<string, ReadonlyMap<number, number>>;
 }
 
-const ticksPerSecond = 100;
-
 function cpuSeconds(pid: number): number {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The command in parentheses may itself hold spaces.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+    return processorSeconds(pid).own;
   } catch {
     return 0; // it ended while we looked
   }

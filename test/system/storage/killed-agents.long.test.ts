@@ -29,7 +29,7 @@ let stage: Stage;
 beforeAll(async () => {
   await removeProductClusters(place);
   // Kubernetes' own limit of 300 s for what is killed often would only measure the kubelet's back-off.
-  stage = await openStorageStage({ ...place, brokerPort: 7691, restartDelaySeconds: 5 });
+  stage = await openStorageStage({ ...place, brokerPort: 7691, cluster: { restartDelaySeconds: 5 } });
 }, 900_000);
 afterAll(() => removeProductClusters(place), 180_000);
 

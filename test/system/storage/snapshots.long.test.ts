@@ -49,7 +49,7 @@ beforeAll(async () => {
   stage = await openStorageStage({
     ...place,
     brokerPort: 7698,
-    restartDelaySeconds: 1,
+    cluster: { restartDelaySeconds: 1 },
     async before({ bed }) {
       slot = slotOf(bed.dir) ?? Number.NaN;
       snapshotters = await startSnapshotters(bed);

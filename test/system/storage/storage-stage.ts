@@ -5,6 +5,7 @@ import {
   type ProductClusters,
   type ProductClustersOptions,
 } from '#test/harness/product-clusters.ts';
+import type { ClusterRequest } from '#test/testbed/spec.ts';
 import {
   type ClusterName,
   clusterNames,
@@ -24,9 +25,8 @@ export const genuine = `${consumer}-1`;
 const granted = { 'requests.storage': '4Gi' };
 
 interface StorageStageOptions extends Omit<ProductClustersOptions, 'clusters'> {
-  /** Both: see ClusterRequest. */
-  readonly restartDelaySeconds?: number;
-  readonly storageGiB?: number;
+  /** What both clusters are asked to be, besides having storage. */
+  readonly cluster?: Pick<ClusterRequest, 'restartDelaySeconds' | 'storageGiB'>;
   /** What the consumer asks for besides pods: by name, as in a ResourceQuota. */
   readonly resources?: Readonly<Record<string, string>>;
   /** What the clusters have before Isthmus is installed. */
@@ -34,20 +34,14 @@ interface StorageStageOptions extends Omit<ProductClustersOptions, 'clusters'> {
 }
 
 export async function openStorageStage({
-  restartDelaySeconds,
-  storageGiB,
+  cluster = {},
   resources = granted,
   before = async () => undefined,
   ...place
 }: StorageStageOptions): Promise<Stage> {
   const clusters = await openProductClusters({
     ...place,
-    clusters: clusterNames.map((name) => ({
-      name,
-      storage: true,
-      ...(restartDelaySeconds === undefined ? {} : { restartDelaySeconds }),
-      ...(storageGiB === undefined ? {} : { storageGiB }),
-    })),
+    clusters: clusterNames.map((name) => ({ name, storage: true, ...cluster })),
   });
   await before(clusters);
   await Promise.all(clusterNames.map((name) => clusters.join(name)));
