@@ -1,4 +1,5 @@
 /** Keeps the serving certificate and the secret path in one Secret that all replicas share: the first replica creates or renews it, the others read it. */
+
 import { randomBytes } from 'node:crypto';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
 import {
@@ -8,6 +9,7 @@ import {
   validCertificates,
 } from '#agent/pki/webhook-certificate.ts';
 import type { KubeApi } from '#kube/model/types.ts';
+import { isChangedOrGone } from '#kube/writes/changed-or-gone.ts';
 import { secrets } from '#shared/domain/core-kinds.ts';
 import type { Secret } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
@@ -68,8 +70,7 @@ export async function ensureCertificates(
         );
       return { ...issued, bundle, secretPath };
     } catch (error) {
-      const code = codeOf(error);
-      const lostRace = code === 'kube_conflict' || code === 'kube_already_exists' || code === 'kube_not_found';
+      const lostRace = isChangedOrGone(error) || codeOf(error) === 'kube_already_exists';
       if (!lostRace || attempt === attempts - 1) throw error;
     }
   }

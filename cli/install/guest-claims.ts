@@ -1,5 +1,7 @@
 /** Claims and snapshots whose data must stay when the agent goes: those of guests, which it guards, and the real claims of volumes of this cluster. */
+
 import type { KubeClient } from '#cli/cluster/open.ts';
+import { isChangedOrGone } from '#kube/writes/changed-or-gone.ts';
 import {
   type PersistentVolume,
   type PersistentVolumeClaim,
@@ -15,7 +17,6 @@ import {
   volumeSnapshots,
 } from '#shared/domain/snapshot-kinds.ts';
 import { storageNamespace } from '#shared/domain/storage-keys.ts';
-import { codeOf } from '#shared/errors/app-error.ts';
 
 const guardedBy =
   (finalizer: string) =>
@@ -37,8 +38,7 @@ export async function releaseGuestData(kube: KubeClient): Promise<boolean> {
     try {
       await one();
     } catch (error) {
-      const code = codeOf(error);
-      if (code !== 'kube_conflict' && code !== 'kube_not_found') throw error;
+      if (!isChangedOrGone(error)) throw error;
       isDone = false;
     }
   }

@@ -1,4 +1,5 @@
 /** Leader election on a Lease: one holder at a time, which stops before another candidate may begin. */
+
 import { abortScope, sharedByMany } from '#shared/async/abort-scope.ts';
 import { watchdog } from '#shared/async/idle-timeout.ts';
 import { leases } from '#shared/domain/core-kinds.ts';
@@ -8,6 +9,7 @@ import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Log } from '#shared/ports/log.ts';
 import type { Cache, Caches, KubeApi } from '../model/types.ts';
+import { isChangedOrGone } from '../writes/changed-or-gone.ts';
 import { microTime } from './event-recorder.ts';
 
 export interface LeaseDeps {
@@ -229,8 +231,7 @@ async function renew(deps: LeaseDeps, timing: Timing, signal: AbortSignal, acqui
 
 /** Maps to undefined when another client changed or deleted the lease. */
 function unlessChanged(error: unknown): undefined {
-  const code = codeOf(error);
-  if (code !== 'kube_conflict' && code !== 'kube_not_found') throw error;
+  if (!isChangedOrGone(error)) throw error;
   return undefined;
 }
 

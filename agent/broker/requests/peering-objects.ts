@@ -1,7 +1,8 @@
 /** `Peering` objects: what people ask for inside the cluster goes to the broker, and the broker's answer into their status. */
+
 import type { Cluster } from '#kube/model/types.ts';
+import { isChangedOrGone } from '#kube/writes/changed-or-gone.ts';
 import { fieldManager } from '#shared/domain/liqo-keys.ts';
-import { codeOf } from '#shared/errors/app-error.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { peerings } from '#shared/schema/isthmus/peering.ts';
 import type { DesiredAnswer, PeeringAsk } from '#shared/schema/protocol/agent-protocol.ts';
@@ -51,7 +52,7 @@ export function createPeeringRequests(deps: { cluster: Cluster; clock: Clock; on
           )
           .catch((error: unknown) => {
             // Deleted meanwhile: there is no status to write.
-            if (codeOf(error) !== 'kube_not_found' && codeOf(error) !== 'kube_conflict') throw error;
+            if (!isChangedOrGone(error)) throw error;
           });
       }
     },

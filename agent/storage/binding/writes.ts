@@ -1,18 +1,17 @@
 /** Writes of the binding controller: to the claim that waits for a volume, and to the real claims behind it. None reads a cache. */
+
 import type { Cluster } from '#kube/model/types.ts';
+import { isChangedOrGone } from '#kube/writes/changed-or-gone.ts';
 import { createUnlessThere, deleteAsRead } from '#kube/writes/write-if-changed.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '#shared/domain/core-kinds.ts';
 import { refOf } from '#shared/domain/kube-object.ts';
 import { type VolumeSnapshotContent, volumeSnapshotContents, volumeSnapshots } from '#shared/domain/snapshot-kinds.ts';
 import { storageAnnotation, storageData } from '#shared/domain/storage-keys.ts';
-import { codeOf } from '#shared/errors/app-error.ts';
 import { isUnpublished, selectedNode } from '../model/claims.ts';
 import { lentContent, lentSnapshot } from '../snapshots/imports.ts';
 import type { Backing } from './decide.ts';
 
 type Claim = PersistentVolumeClaim;
-
-const wasChanged = (error: unknown): boolean => ['kube_conflict', 'kube_not_found'].includes(codeOf(error) ?? '');
 
 /** `apiOf`: of this cluster without a provider; undefined where that provider cannot be reached. */
 export function createBindingWrites(
@@ -32,7 +31,7 @@ export function createBindingWrites(
     try {
       await api.mergePatch(persistentVolumeClaims, refOf(claim), patch, { answer: 'metadata' }, signal);
     } catch (error) {
-      if (!wasChanged(error)) throw error;
+      if (!isChangedOrGone(error)) throw error;
     }
   }
 
@@ -62,7 +61,7 @@ export function createBindingWrites(
       await apiOf(provider)?.mergePatch(persistentVolumeClaims, refOf(object), patch, { answer: 'metadata' }, signal);
       return true;
     } catch (error) {
-      if (!wasChanged(error)) throw error;
+      if (!isChangedOrGone(error)) throw error;
       return false;
     }
   }
@@ -75,7 +74,7 @@ export function createBindingWrites(
       const asRead = provider === undefined ? object : await orderDeletion(to, object, signal);
       await deleteAsRead(to, persistentVolumeClaims, asRead, signal);
     } catch (error) {
-      if (!wasChanged(error)) throw error;
+      if (!isChangedOrGone(error)) throw error;
     }
   }
 

@@ -1,6 +1,8 @@
 /** Moves volumes between clusters: reads both sides before each step, and writes one thing. */
+
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
+import { isChangedOrGone } from '#kube/writes/changed-or-gone.ts';
 import { addFinalizer, deleteObject, dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
 import {
   persistentVolumeClaims,
@@ -73,8 +75,7 @@ export function createMoveController(deps: MoveDeps): Controller {
       return await write(facts, step, signal);
     } catch (error) {
       const code = codeOf(error);
-      if (code === 'kube_conflict' || code === 'kube_not_found' || code === 'kube_already_exists')
-        return again(staleMs);
+      if (isChangedOrGone(error) || code === 'kube_already_exists') return again(staleMs);
       if (!(error instanceof AppError) || (code !== 'kube_forbidden' && code !== 'kube_invalid')) throw error;
       const why = `refused by the API server: ${error.message}`;
       return write(facts, before.has(statusOf(facts).phase) ? abort(facts, why) : { do: 'wait', on: why }, signal);

@@ -1,6 +1,7 @@
 /** Carries out the steps by which a virtual node is emptied and removed. */
 
 import type { KubeApi } from '#kube/model/types.ts';
+import { isChangedOrGone } from '#kube/writes/changed-or-gone.ts';
 import { leases, nodes, pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Pod, refOf } from '#shared/domain/kube-object.ts';
 import { unreachable } from '#shared/domain/unreachable.ts';
@@ -67,8 +68,8 @@ async function evict(pod: Pod, blocked: Map<string, string>, api: KubeApi, signa
     await api.post(pods, ref, 'eviction', body, signal);
     blocked.delete(keyOf(pod));
   } catch (error) {
+    if (isChangedOrGone(error)) return;
     const code = codeOf(error);
-    if (code === 'kube_not_found' || code === 'kube_conflict') return;
     if (code !== 'kube_throttled' && code !== 'kube_failed' && code !== 'kube_forbidden') throw error;
     blocked.set(keyOf(pod), budgetOf(error));
   }

@@ -14,7 +14,7 @@ import { ownerName } from '#kube/writes/owner-references.ts';
 import { coalesced } from '#shared/async/single-flight.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Namespace, type Pod, type PodSpec, refOfKey } from '#shared/domain/kube-object.ts';
-import { annotation, label, managedByShadowPod } from '#shared/domain/liqo-keys.ts';
+import { label, managedByShadowPod } from '#shared/domain/liqo-keys.ts';
 import { ownMember } from '#shared/domain/own-member.ts';
 import { type Amounts, addAmounts, podUsage } from '#shared/domain/pod-resources.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -24,6 +24,7 @@ import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { limitations } from '../guests/guest-spec.ts';
 import { createRulebook } from '../guests/rulebook.ts';
 import { offloadedPodCache, shadowPodCache } from '../model/caches.ts';
+import { mappedFor } from '../model/guest-namespace.ts';
 import { createAdmissionGate } from '../quota/admission-gate.ts';
 import { usageOf, validateQuota } from '../quota/fits.ts';
 import { heldSpec, isLeftBehind, leftSpec, UsageTotals, withoutAmounts } from '../quota/usage-totals.ts';
@@ -184,10 +185,7 @@ export function createShadowPodHooks({ cluster, clock, namespaceOf }: ShadowPodH
     }
     const creator = validateCreator(object, user.name);
     if (!creator.allowed) return creator;
-    const owner = (await namespaceOf(namespace, signal))?.metadata;
-    const consumer = owner?.annotations?.[annotation.managedByNamespaceMap]
-      ? owner.labels?.[label.remoteClusterId]
-      : undefined;
+    const consumer = mappedFor(await namespaceOf(namespace, signal));
     const origin = validateOrigin(object, namespace, consumer);
     if (!origin.allowed) return origin;
     const sandbox = validateSandbox(object);

@@ -8,7 +8,7 @@ import { type ControllerDeps, createController, watch } from '#kube/run/controll
 import { backoffMs } from '#shared/async/backoff.ts';
 import { type EndpointSlice, endpointSlices, namespaces } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Namespace, type ObjectRef, refOfKey } from '#shared/domain/kube-object.ts';
-import { annotation, label } from '#shared/domain/liqo-keys.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
 import { networkAnnotation } from '#shared/domain/network-keys.ts';
 import { again, type Outcome, settled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
@@ -18,6 +18,7 @@ import { foreignClusters } from '#shared/schema/liqo/foreign-cluster.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { type ShadowEndpointSlice, shadowEndpointSlices } from '#shared/schema/liqo/shadow-endpoint-slice.ts';
 import { guestRules } from '../guests/decide.ts';
+import { mappedFor } from '../model/guest-namespace.ts';
 import { type Decision, decide, managedByShadowSlice, originOf } from './decide.ts';
 
 export interface ShadowEndpointSliceDeps extends ControllerDeps {
@@ -57,7 +58,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
     configurations.list().find(({ metadata }) => metadata.labels?.[label.remoteClusterId] === peer);
 
   async function namespaceOrigin(name: string, signal: AbortSignal): Promise<string | undefined> {
-    return consumerOf(spaces.get({ name })) ?? consumerOf(await api.get(namespaces, { name }, signal));
+    return mappedFor(spaces.get({ name })) ?? mappedFor(await api.get(namespaces, { name }, signal));
   }
 
   async function reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
@@ -132,7 +133,7 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
       workers: 10,
       ownerOf: (key) => {
         const { namespace = '' } = refOfKey(key);
-        return consumerOf(spaces.get({ name: namespace })) ?? namespace;
+        return mappedFor(spaces.get({ name: namespace })) ?? namespace;
       },
       watches: [
         watch(shadows, (shadow) => [keyOf(shadow)]),
@@ -152,8 +153,3 @@ export function createShadowEndpointSliceController(deps: ShadowEndpointSliceDep
     deps,
   );
 }
-
-const consumerOf = (namespace: Namespace | undefined): string | undefined =>
-  namespace?.metadata.annotations?.[annotation.managedByNamespaceMap] === undefined
-    ? undefined
-    : namespace.metadata.labels?.[label.remoteClusterId];

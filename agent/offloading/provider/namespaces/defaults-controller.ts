@@ -1,15 +1,17 @@
 /** Provider: the LimitRange, NetworkPolicy and ResourceQuota in every namespace of a consumer, and its level of pod security. */
+
 import { rangeNodes } from '#agent/model/network-selections.ts';
 import type { Applied, Cache, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { applyWanted, deleteObject } from '#kube/writes/write-if-changed.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Namespace, Node, ResourceType } from '#shared/domain/kube-object.ts';
-import { annotation, label } from '#shared/domain/liqo-keys.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
 import { type Outcome, settled, stalled } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { createRulebook } from '../guests/rulebook.ts';
+import { mappedFor } from '../model/guest-namespace.ts';
 import { type Default, defaultsFor, levelFor } from './defaults.ts';
 import { isolationOf } from './isolation.ts';
 import { podSecurityLabel } from './objects.ts';
@@ -36,11 +38,6 @@ const droppable = (spec: Record<string, unknown> = {}): readonly string[] => [
   ...[...JSON.stringify(spec).matchAll(/"except":\[[^\]]*\]/g)].map(([text]) => text),
 ];
 
-const consumerOf = ({ metadata }: Namespace): string | undefined =>
-  metadata.annotations?.[annotation.managedByNamespaceMap] === undefined
-    ? undefined
-    : metadata.labels?.[label.remoteClusterId];
-
 export function createNamespaceDefaultsController(deps: ControllerDeps & { readonly cluster: Cluster }): Controller {
   const { api, caches, events } = deps.cluster;
   const all = caches.cache(namespaces);
@@ -55,7 +52,7 @@ export function createNamespaceDefaultsController(deps: ControllerDeps & { reado
     resourceQuota: caches.cache(kinds.resourceQuota, ours),
   };
   const guests = (): string[] =>
-    all.list().flatMap((namespace) => (consumerOf(namespace) === undefined ? [] : [namespace.metadata.name]));
+    all.list().flatMap((namespace) => (mappedFor(namespace) === undefined ? [] : [namespace.metadata.name]));
   const given = new Map<string, string>();
   /** Nodes change with each heartbeat, the ranges of their pods hardly ever. */
   const givesOther = ({ metadata, spec }: Node): boolean => {
@@ -98,7 +95,7 @@ export function createNamespaceDefaultsController(deps: ControllerDeps & { reado
     {
       name: 'namespace-defaults',
       watches: [
-        watch(all, (namespace) => (consumerOf(namespace) === undefined ? [] : [namespace.metadata.name])),
+        watch(all, (namespace) => (mappedFor(namespace) === undefined ? [] : [namespace.metadata.name])),
         watch(rulebook.policies, guests),
         watch(configurations, guests),
         watch(networks, guests),
@@ -107,7 +104,7 @@ export function createNamespaceDefaultsController(deps: ControllerDeps & { reado
       ],
       async reconcile(key, signal) {
         const namespace = all.get({ name: key });
-        const consumer = namespace && consumerOf(namespace);
+        const consumer = mappedFor(namespace);
         if (!namespace || consumer === undefined || namespace.metadata.deletionTimestamp !== undefined) return settled;
         const rules = rulebook.rulesOf(consumer);
         const level = levelFor(namespace.metadata.labels?.[podSecurityLabel], rules);

@@ -5,9 +5,10 @@ import { isFinished } from '#agent/offloading/provider/model/pod-phase.ts';
 import { OwnWrites } from '#kube/cache/own-writes.ts';
 import type { Cache, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
+import { isChangedOrGone } from '#kube/writes/changed-or-gone.ts';
 import { namespaces, pods } from '#shared/domain/core-kinds.ts';
 import { keyOf, type Namespace, type ObjectRef, type Pod, refOf, refOfKey } from '#shared/domain/kube-object.ts';
-import { annotation, label } from '#shared/domain/liqo-keys.ts';
+import { label } from '#shared/domain/liqo-keys.ts';
 import { again, type Outcome, settled, stalled, waiting } from '#shared/domain/outcome.ts';
 import { codeOf } from '#shared/errors/app-error.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
@@ -17,6 +18,7 @@ import { type ShadowPod, shadowPods } from '#shared/schema/liqo/shadow-pod.ts';
 import { guestAnnotations, guestSpec, limitations } from '../guests/guest-spec.ts';
 import { createRulebook, type Rulebook } from '../guests/rulebook.ts';
 import { isNew, offloadedPodCache, shadowPodCache } from '../model/caches.ts';
+import { mappedFor } from '../model/guest-namespace.ts';
 import { ownerUid } from '../model/pod-owner.ts';
 import { type CreationGate, createCreationGate } from '../quota/creation-gate.ts';
 import { type Decision, decide } from './decide.ts';
@@ -72,7 +74,7 @@ export function createShadowPodController(deps: ShadowPodDeps): Controller {
       workers,
       ownerOf: (key) => {
         const { namespace = '' } = refOfKey(key);
-        return consumerOf(caches.namespaces.get({ name: namespace })) ?? namespace;
+        return mappedFor(caches.namespaces.get({ name: namespace })) ?? namespace;
       },
       watches: [
         watch(caches.shadows, (shadow) => [keyOf(shadow)]),
@@ -146,13 +148,8 @@ async function originOf(
   name: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  return consumerOf(caches.namespaces.get({ name })) ?? consumerOf(await api.get(namespaces, { name }, signal));
+  return mappedFor(caches.namespaces.get({ name })) ?? mappedFor(await api.get(namespaces, { name }, signal));
 }
-
-const consumerOf = (namespace: Namespace | undefined): string | undefined =>
-  namespace?.metadata.annotations?.[annotation.managedByNamespaceMap] === undefined
-    ? undefined
-    : namespace.metadata.labels?.[label.remoteClusterId];
 
 /** From the object as it is now, unless it has just come: the cache may not know yet that it is being deleted or has finished. */
 async function create(
@@ -218,8 +215,7 @@ async function explain(
   try {
     await api.mergePatch(shadowPods, refOf(shadow), body, { subresource: 'status' }, signal);
   } catch (error) {
-    const code = codeOf(error);
-    if (code !== 'kube_not_found' && code !== 'kube_conflict') throw error;
+    if (!isChangedOrGone(error)) throw error;
   }
 }
 

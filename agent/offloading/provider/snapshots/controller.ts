@@ -1,7 +1,9 @@
 /** Provider: the data of snapshots outlives the VolumeSnapshots of guests, unless their consumer ordered its deletion. Every step derives from the objects. */
+
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { whenServed } from '#kube/run/when-served.ts';
+import { isChangedOrGone } from '#kube/writes/changed-or-gone.ts';
 import { deleteObject, dropFinalizer } from '#kube/writes/write-if-changed.ts';
 import { guestSnapshot, guestVolume } from '#shared/domain/guest-volume-keys.ts';
 import { keyOf, refOf, refOfKey } from '#shared/domain/kube-object.ts';
@@ -13,7 +15,6 @@ import {
   volumeSnapshots,
 } from '#shared/domain/snapshot-kinds.ts';
 import { unreachable } from '#shared/domain/unreachable.ts';
-import { codeOf } from '#shared/errors/app-error.ts';
 import { decideSnapshot, type SnapshotDecision } from './decide.ts';
 
 export interface GuestSnapshotDeps extends ControllerDeps {
@@ -62,8 +63,7 @@ function createServed({ cluster, ...deps }: GuestSnapshotDeps): Controller {
     try {
       return await perform(decision);
     } catch (error) {
-      const code = codeOf(error);
-      if (code === 'kube_conflict' || code === 'kube_not_found') return again(staleMs);
+      if (isChangedOrGone(error)) return again(staleMs);
       throw error;
     }
 

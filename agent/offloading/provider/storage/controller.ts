@@ -2,9 +2,11 @@
  * Provider: the data of guests outlives their claims. A claim goes only once its volume says itself whose it is and will not be deleted; what volumes
  * say becomes RetainedVolumes. Every step derives from the objects, so a controller that died between two writes is continued by the next.
  */
+
 import { termsFor } from '#agent/peering/slices/grant.ts';
 import type { Cluster, Controller, KubeApi } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
+import { isChangedOrGone } from '#kube/writes/changed-or-gone.ts';
 import { deleteAsRead, dropFinalizer, writeStatus } from '#kube/writes/write-if-changed.ts';
 import {
   namespaces,
@@ -42,8 +44,7 @@ const defaultDays = 30;
 
 /** What was read has changed, or is gone: look again. */
 const unlessStale = (error: unknown): Outcome => {
-  const code = codeOf(error);
-  if (code === 'kube_conflict' || code === 'kube_not_found' || code === 'kube_already_exists') return again(staleMs);
+  if (isChangedOrGone(error) || codeOf(error) === 'kube_already_exists') return again(staleMs);
   throw error;
 };
 
