@@ -1,8 +1,15 @@
 /** Which requests the API server asks us about, and on which terms: one entry for each webhook. */
-import { maybePeerAccount } from '#agent/model/peer-accounts.ts';
-import { label } from '#shared/domain/liqo-keys.ts';
 import type { ReflectedKind } from '#shared/schema/isthmus/peering-policy.ts';
-import { defaultOptionsTemplate } from '#shared/schema/liqo/vk-options-template.ts';
+import {
+  canBeRefused,
+  creatorIsMissing,
+  exceptSystemNamespace,
+  guestNamespaces,
+  hasFinalizers,
+  isExposing,
+  maybeByPeer,
+  offloadedNamespaces,
+} from './scopes.ts';
 
 type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
 export type FailurePolicy = 'Fail' | 'Ignore';
@@ -31,47 +38,6 @@ const authentication = { group: 'authentication.liqo.io', version: 'v1beta1' } a
 const networking = { group: 'networking.liqo.io', version: 'v1beta1' } as const;
 const usual = { operations: both, failurePolicy: 'Fail', skippable: true, sideEffects: 'None' } as const;
 
-/** Only namespaces that opted in, and never those that keep the cluster and this server alive, even if their labels opt in. */
-const offloadedNamespaces = (system: string): object => ({
-  matchExpressions: [
-    { key: label.schedulingEnabled, operator: 'In', values: ['true'] },
-    { key: label.tenantNamespace, operator: 'DoesNotExist' },
-    {
-      key: 'kubernetes.io/metadata.name',
-      operator: 'NotIn',
-      values: ['kube-system', 'kube-public', 'kube-node-lease', system],
-    },
-  ],
-});
-
-/** Where users other than administrators may write. */
-const exceptSystemNamespace = (system: string): object => ({
-  matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: [system] }],
-});
-
-/** Those that a NamespaceMap made for a consumer. */
-const guestNamespaces = (): object => ({
-  matchExpressions: [
-    { key: label.remoteClusterId, operator: 'Exists' },
-    { key: label.tenantNamespace, operator: 'DoesNotExist' },
-  ],
-});
-
-/** A user name that is a label value is noted as it is: a consumer that has written its own needs no help. The other webhook checks it. */
-const creatorIsMissing = `request.operation != "CREATE" || !has(object.metadata.labels) || !("${label.creatorUser}" in object.metadata.labels) || object.metadata.labels["${label.creatorUser}"] != request.userInfo.username`;
-
-const hasFinalizers = 'has(object.metadata.finalizers) && size(object.metadata.finalizers) > 0';
-/** Most Services of guests have nothing that the rules read: they cost no question. */
-const harmless = ['kubectl.kubernetes.io/', 'isthmus.dev/', 'liqo.io/'].map((prefix) => `k.startsWith("${prefix}")`);
-const isExposing = [
-  '(has(object.spec.externalIPs) && size(object.spec.externalIPs) > 0)',
-  '(has(object.spec.loadBalancerIP) && object.spec.loadBalancerIP != "")',
-  '(has(object.spec.loadBalancerClass) && object.spec.loadBalancerClass != "")',
-  '(has(object.spec.type) && object.spec.type == "ExternalName")',
-  `(${hasFinalizers})`,
-  `(has(object.metadata.annotations) && object.metadata.annotations.exists(k, k.contains("/") && !(${harmless.join(' || ')})))`,
-].join(' || ');
-
 /**
  * Each has its data kept or deleted by order, so none passes unseen. Afterwards the cluster's own components, which bind claims and take them down, cost no
  * question and need no agent.
@@ -82,7 +48,7 @@ const claims = {
   resources: ['persistentvolumeclaims'],
   skippable: false,
   namespaceSelector: guestNamespaces,
-  onlyIf: `request.operation == "CREATE" || !request.userInfo.username.startsWith("system:") || ${maybePeerAccount}`,
+  onlyIf: `request.operation == "CREATE" || ${maybeByPeer}`,
 } as const;
 
 /** As of claims: a snapshot outlives the claim it was taken of. Clusters without the kind are never asked. */
@@ -91,12 +57,6 @@ const snapshots = {
   group: 'snapshot.storage.k8s.io',
   resources: ['volumesnapshots'],
 } as const;
-
-/**
- * An installation writes the default template while no agent answers yet: Helm and Argo CD make custom resources after the Deployment. Without these two fields
- * nothing in it can be refused.
- */
-const canBeRefused = `object.metadata.name != "${defaultOptionsTemplate}" || has(object.spec.reflectorsConfig) || has(object.spec.extraArgs)`;
 
 export const mutating: readonly Entry[] = [
   {
@@ -376,7 +336,6 @@ export const guestKinds = (refused: readonly ReflectedKind[]): Entry[] => {
     resources: [resource],
     skippable: false,
     namespaceSelector: guestNamespaces,
-    // Peers are plain users or accounts of theirs; the cluster's own components, which fill these namespaces as well, are neither.
-    onlyIf: `!request.userInfo.username.startsWith("system:") || ${maybePeerAccount}`,
+    onlyIf: maybeByPeer,
   }));
 };
