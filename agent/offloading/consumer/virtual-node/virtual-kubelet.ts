@@ -3,37 +3,31 @@
  * `state()`, and every change of that is announced, so that the VirtualNode controller never polls.
  */
 import type { ReflectionOptions } from '#agent/reflection/engine/options.ts';
-import type { SharedReflection } from '#agent/reflection/shared-reflection.ts';
-import type { ConnectCluster, ConnectedCluster } from '#agent/runtime/connect-cluster.ts';
-import type { ReachableProviders } from '#agent/storage/providers/reachable-providers.ts';
+import type { ConnectCluster } from '#agent/runtime/connect-cluster.ts';
 import type { Cache } from '#kube/model/types.ts';
 import { pods } from '#shared/domain/core-kinds.ts';
 import { sameContent } from '#shared/domain/json-equality.ts';
 import { keyOf, type Node, type Pod } from '#shared/domain/kube-object.ts';
 import { label } from '#shared/domain/liqo-keys.ts';
 import type { Log } from '#shared/ports/log.ts';
-import type { OffloadingPatch, VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
+import type { VirtualNode } from '#shared/schema/liqo/virtual-node.ts';
 import { createNodeEndpoint, type NodeEndpoint, type NodeEndpointDeps } from '../kubelet-api/node-endpoint.ts';
 import { createOffloadedNamespaces, type OffloadedNamespaces } from '../namespaces/offloaded-namespaces.ts';
 import { pruneLocalPod } from '../pods/cache-transforms.ts';
 import { Identity } from './kubeconfig-secret.ts';
 import { createLink, type Link } from './link-state.ts';
 import { NodeKeeper } from './node-heartbeat.ts';
-import type { NodeMetrics } from './node-metrics.ts';
 import { isReady, type NodeInput } from './node-object.ts';
 import { ProviderHealth } from './provider-health.ts';
-import type { ProviderSession, SessionDeps } from './provider-session.ts';
+import type { ProviderSession } from './provider-session.ts';
+import { type SessionGround, type SessionNode, sessionDeps } from './session-deps.ts';
 import { Sessions } from './session-switch.ts';
 import { createProviderState, type ProviderState } from './slice-state.ts';
 
-export interface VirtualKubeletDeps extends NodeEndpointDeps {
+export interface VirtualKubeletDeps extends NodeEndpointDeps, SessionGround {
   readonly connectPeer: ConnectCluster;
   /** Every virtual Node of this cluster. */
   readonly nodes: Cache<Node>;
-  readonly nodeMetrics?: NodeMetrics;
-  readonly reflection: SharedReflection;
-  /** Absent: no volumes are made at providers. */
-  readonly providers?: ReachableProviders;
 }
 
 export interface KubeletState {
@@ -103,10 +97,20 @@ export class VirtualKubelet {
       () => this.#virtualNode,
       () => this.#keeper.look(),
     );
+    const lent: SessionNode = {
+      virtualNode: () => this.#virtualNode,
+      options: () => this.#options,
+      link: this.#link,
+      localPods: this.localPods,
+      mapping: (namespace) => this.#offloaded.mapping(namespace),
+      nodeReady: () => this.#podsMayServe(),
+      log: this.#log,
+      onRemoteChange: () => this.#onChange('pods'),
+    };
     this.#sessions = new Sessions(
       {
         connectPeer: deps.connectPeer,
-        over: (provider) => this.#sessionDeps(provider),
+        over: (provider) => sessionDeps(deps, lent, provider),
         informed: (signal) =>
           Promise.all([this.#offloaded, this.#link, deps.reflection].map((known) => known.synced(signal))),
         map: () => this.#offloaded.map(),
@@ -258,50 +262,6 @@ export class VirtualKubelet {
 
   get #session(): ProviderSession | undefined {
     return this.#sessions.current;
-  }
-
-  #sessionDeps(provider: ConnectedCluster): SessionDeps {
-    const { cluster, clusterId, clock, podIp, reflection, providers } = this.#deps;
-    const { metadata, spec } = this.#virtualNode;
-    const metrics = this.#deps.nodeMetrics?.controllers(metadata.name, spec.clusterID);
-    return {
-      local: cluster,
-      provider,
-      consumer: clusterId,
-      providerId: spec.clusterID,
-      nodeName: metadata.name,
-      providers,
-      localPods: this.localPods,
-      mapping: (namespace) => this.#offloaded.mapping(namespace),
-      nodeReady: () => this.#podsMayServe(),
-      context: (namespace) => ({
-        consumer: clusterId,
-        provider: this.#virtualNode.spec.clusterID,
-        nodeName: metadata.name,
-        patch: this.#patch(),
-        home: reflection.home(this.#virtualNode.spec.clusterID, this.#options, namespace),
-        hostIp: podIp,
-        remoteRanges: this.#link.remoteRanges(),
-        showsAddresses: this.#options.addresses,
-        isLinked: this.#link.isLinked(),
-      }),
-      clock,
-      log: this.#log,
-      ...(metrics && { metrics }),
-      onRemoteChange: () => this.#onChange('pods'),
-      shared: reflection,
-      options: () => this.#options,
-    };
-  }
-
-  /** What the options say about keys counts for pods too. */
-  #patch(): OffloadingPatch {
-    const { labelsNotReflected, annotationsNotReflected } = this.#options;
-    return {
-      ...this.#virtualNode.spec.offloadingPatch,
-      labelsNotReflected: [...labelsNotReflected],
-      annotationsNotReflected: [...annotationsNotReflected],
-    };
   }
 
   /** A Node that is not there yet (or not wanted) marks no pod unavailable. */
