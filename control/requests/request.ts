@@ -91,6 +91,21 @@ export const dueId = (id: string): string => `request:${id}`;
 export const pairText = ({ consumer, provider }: Pick<RequestRecord, 'consumer' | 'provider'>): string =>
   `${consumer}/${provider}`;
 
+export const tenantsOf = ({ providerTenant, consumerTenant }: RequestRecord) => [providerTenant, consumerTenant];
+
+interface About {
+  readonly subject: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** What events say of a request. */
+export const aboutOf = (request: RequestRecord, data: Readonly<Record<string, unknown>> = {}): About => {
+  const { consumerTenant, providerTenant, consumer, provider } = request;
+  return { subject: `request/${request.id}`, data: { consumerTenant, consumer, providerTenant, provider, ...data } };
+};
+/** The same for audit logs. */
+export const pickAudit = ({ subject, data }: About) => ({ subject, after: data });
+
 interface Versions {
   readonly provider: number;
   /** Absent: the asking tenant's copy is gone. */
