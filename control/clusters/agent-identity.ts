@@ -1,12 +1,8 @@
 /** The agent that speaks for a cluster: enrolment spends a join token and pins its key, which every later request is signed with. */
 import { calculateJwkThumbprint } from 'jose';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';
-import {
-  type EnrollRequest,
-  type EnrollResponse,
-  oldestProtocolVersion,
-  protocolVersion,
-} from '#shared/schema/protocol/agent-protocol.ts';
+import type { EnrollRequest, EnrollResponse } from '#shared/schema/protocol/agent-identity.ts';
+import { oldestProtocolVersion, protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
 import type { AgentCaller } from '../access/caller.ts';
 import { sha256Hex } from '../access/secrets.ts';
 import { auditOps, eventOf } from '../audit/record.ts';

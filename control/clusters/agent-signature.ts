@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { decodeJwt, errors, importJWK, jwtVerify } from 'jose';
 import { AppError } from '#shared/errors/app-error.ts';
-import { AgentClaims } from '#shared/schema/protocol/agent-protocol.ts';
+import { AgentClaims } from '#shared/schema/protocol/agent-identity.ts';
 import type { PublicJwk, SignedRequest } from '../model/cluster.ts';
 
 export const maxAgeSeconds = 60;

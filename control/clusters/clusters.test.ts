@@ -1,6 +1,7 @@
 import { createHash, createPublicKey, sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type AgentClaims, protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
+import type { AgentClaims } from '#shared/schema/protocol/agent-identity.ts';
+import { protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Caller } from '../access/caller.ts';
 import { newAgentKeys, signRequest, type ToSign } from '../testing/agent-keys.ts';
 import { adminOf, type BrokerClusters, brokerUrl, createBrokerClusters, origin } from '../testing/broker-clusters.ts';

@@ -1,6 +1,6 @@
 /** Join tokens: one use, fifteen minutes, stored as a hash. */
 import { AppError } from '#shared/errors/app-error.ts';
-import type { JoinToken } from '#shared/schema/protocol/agent-protocol.ts';
+import type { JoinToken } from '#shared/schema/protocol/agent-identity.ts';
 import { sha256Hex } from '../access/secrets.ts';
 import type { ControlDeps } from '../model/deps.ts';
 import type { Item, Op } from '../ports/store.ts';

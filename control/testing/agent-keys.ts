@@ -1,7 +1,7 @@
 /** An agent's key for tests, and requests signed with it as `agent/broker` does. */
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
-import type { AgentClaims } from '#shared/schema/protocol/agent-protocol.ts';
+import type { AgentClaims } from '#shared/schema/protocol/agent-identity.ts';
 import type { PublicJwk, SignedRequest } from '../model/cluster.ts';
 
 export interface AgentKeys {

@@ -3,7 +3,8 @@ import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, rando
 import { request } from 'node:https';
 import { SignJWT } from 'jose';
 import WebSocket from 'ws';
-import { type ClusterFacts, Ed25519Jwk, JoinToken } from '#shared/schema/protocol/agent-protocol.ts';
+import { Ed25519Jwk, JoinToken } from '#shared/schema/protocol/agent-identity.ts';
+import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
 
 export interface Answer {
   readonly status: number;

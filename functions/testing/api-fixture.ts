@@ -25,7 +25,8 @@ import type { ErrorCode } from '#shared/errors/codes.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
-import type { AgentClaims, ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
+import type { AgentClaims } from '#shared/schema/protocol/agent-identity.ts';
+import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
 import { createTableGuard, MissingRight, type TableGuard } from './table-guard.ts';
 
 export interface ApiAnswer {

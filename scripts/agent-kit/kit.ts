@@ -11,13 +11,11 @@ import { type Broker, startBroker } from '#functions/local/broker.ts';
 import { ScriptedAgent } from '#functions/local/scripted-agent.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
+import { AgentClaims, EnrollRequest, JoinToken } from '#shared/schema/protocol/agent-identity.ts';
 import {
-  AgentClaims,
   AgentFrame,
   DesiredAnswer,
   type DesiredSet,
-  EnrollRequest,
-  JoinToken,
   ObservedBatch,
   type ObservedSet,
 } from '#shared/schema/protocol/agent-protocol.ts';

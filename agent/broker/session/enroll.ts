@@ -9,13 +9,8 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
 import type { Log } from '#shared/ports/log.ts';
 import { type BrokerLink, brokerLinks } from '#shared/schema/isthmus/broker-link.ts';
-import {
-  type ClusterFacts,
-  DesiredAnswer,
-  Ed25519Jwk,
-  EnrollResponse,
-  JoinToken,
-} from '#shared/schema/protocol/agent-protocol.ts';
+import { Ed25519Jwk, EnrollResponse, JoinToken } from '#shared/schema/protocol/agent-identity.ts';
+import { type ClusterFacts, DesiredAnswer } from '#shared/schema/protocol/agent-protocol.ts';
 import { brokerCaByHash } from './ca-by-hash.ts';
 import { type BrokerClient, type BrokerIdentity, createBrokerClient } from './signed-client.ts';
 

@@ -10,7 +10,8 @@ import { codes, type ErrorCode } from '#shared/errors/codes.ts';
 import { messageOf } from '#shared/errors/message-of.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Ids } from '#shared/ports/ids.ts';
-import { type AgentClaims, protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
+import type { AgentClaims } from '#shared/schema/protocol/agent-identity.ts';
+import { protocolVersion } from '#shared/schema/protocol/agent-protocol.ts';
 
 export interface BrokerIdentity {
   /** Without a trailing slash. */

@@ -1,6 +1,6 @@
 /** POST /v1/agent/enroll */
 import { http } from '#functions/runtime/http.ts';
-import { EnrollRequest, EnrollResponse } from '#shared/schema/protocol/agent-protocol.ts';
+import { EnrollRequest, EnrollResponse } from '#shared/schema/protocol/agent-identity.ts';
 
 export const handler = http(
   {
