@@ -6,19 +6,17 @@ import { api, isStale } from '../data/api.ts';
 import { connection, peerings, put } from '../data/live.ts';
 import { hrefOf } from '../data/route.ts';
 import { save } from '../model/edit.ts';
-import { isSettled, linkOf, linkText, pairOf, toneOf } from '../model/peering.ts';
-import { chartsOf, rateText, spanOf } from '../model/series.ts';
+import { isSettled, linkText, pairOf, toneOf } from '../model/peering.ts';
 import { quantities } from '../model/text.ts';
 import { Bars, Command, Empty, Facts, Section, State, Time } from '../parts/bits.tsx';
-import { Charts, type Measured, type SpanName } from '../parts/charts.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Elapsed } from '../parts/form.tsx';
 import { EditableLabels } from '../parts/labels.tsx';
 import { can } from '../parts/load.ts';
 import { Timeline } from '../parts/timeline.tsx';
+import { Lately, LinkSection } from './peering-link.tsx';
 
 type Condition = Peering['conditions'][number];
-type LinkEnd = NonNullable<NonNullable<Peering['network']>['link']>['consumer'];
 
 export function PeeringPage({ id }: { id: string }) {
   const peering = peerings.value.get(id);
@@ -270,78 +268,6 @@ function Conditions({ peering }: { peering: Peering }) {
     </div>
   );
 }
-
-function LinkSection({ peering }: { peering: Peering }) {
-  const { network } = peering;
-  if (network === undefined || !network.enabled) {
-    return (
-      <Section title="Link">
-        <p>Pods of the two clusters do not reach each other by this peering: it was made without a network.</p>
-      </Section>
-    );
-  }
-  const { link } = network;
-  return (
-    <Section title="Link">
-      <Facts
-        rows={[
-          ['State', linkOf(peering).state === 'none' ? 'not made yet' : linkText(peering)],
-          [
-            'Dialled',
-            link === undefined
-              ? network.gatewayLocation
-              : `${link.server} at ${link.endpoint ?? 'an address not known yet'}`,
-          ],
-          ['Exposed as', link?.serviceType ?? network.serviceType ?? 'chosen by the cluster'],
-          ['MTU, at most', network.mtu],
-          ['API server through the link', network.inBand ? 'yes' : 'no'],
-        ]}
-      />
-      {link !== undefined && (
-        <div class="two">
-          <End title={`As ${peering.consumer} sees it`} end={link.consumer} />
-          <End title={`As ${peering.provider} sees it`} end={link.provider} />
-        </div>
-      )}
-    </Section>
-  );
-}
-
-/** The link as the consumer measured it, or the provider where only that one is of this tenant. */
-function Lately({ peering: { id, consumer, provider } }: { peering: Peering }) {
-  const read = async (span: SpanName): Promise<Measured> => {
-    const series = await api.getPeeringSamples({ path: { peering: id }, query: { span } });
-    const [here, there, link] =
-      series.consumer === undefined
-        ? [provider, consumer, series.provider ?? []]
-        : [consumer, provider, series.consumer];
-    const names = { sent: `${here} to ${there}`, received: `${there} to ${here}` };
-    return { span: spanOf(series), charts: chartsOf(link, series.provider ?? [], names) };
-  };
-  return <Charts read={read} deps={[id]} />;
-}
-
-const End = ({ title, end }: { title: string; end: LinkEnd }) => (
-  <div>
-    <h3>{title}</h3>
-    <Facts
-      rows={[
-        ['Status', end.status],
-        ['Round trip', end.latency ?? 'not measured'],
-        ['Loss', end.packetLoss === undefined ? 'not measured' : `${end.packetLoss} %`],
-        [
-          'Throughput',
-          end.throughput === undefined
-            ? 'not measured'
-            : `${rateText(end.throughput.received)} in, ${rateText(end.throughput.sent)} out`,
-        ],
-        ['Path MTU', end.mtu ?? 'not measured'],
-        ['Handshake', end.handshakeAgeSeconds === undefined ? 'not reported' : `${end.handshakeAgeSeconds} s old`],
-        ['Reported', <Time key="reported" at={end.reportedAt} />],
-      ]}
-    />
-  </div>
-);
 
 const Commands = ({ peering: { consumer, provider } }: { peering: Peering }) => (
   <Section title="Commands">
