@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { operations, runIsolation } from '#functions/testing/isolation.ts';
+import { runIsolation } from '#functions/testing/isolation.ts';
 import { acrossByDesign, notPerformed } from '#functions/testing/isolation-design.ts';
+import { operations } from '#functions/testing/operations.ts';
 import { casesOf } from '#test/harness/cases.ts';
 
 test.each(casesOf([1, 2, 3, 4], [1]))(

@@ -4,62 +4,15 @@
  * that never existed; and what is written through one tenant is never found in another's events.
  */
 import { selfHostedLimits } from '#control/limits/limits.ts';
-import type { DocumentSource } from '#control/ports/document-source.ts';
-import type { Store } from '#control/ports/store.ts';
-import { type AgentKeys, newAgentKeys, signRequest } from '#control/testing/agent-keys.ts';
-import { partitionOfTenant } from '#control/testing/due-items.ts';
-import { openFacts } from '#control/testing/simulated-cluster.ts';
-import document from '#functions/api/openapi.json' with { type: 'json' };
-import { type ApiAnswer, type ApiCall, type ApiFixture, apiUrl, createApiFixture } from './api-fixture.ts';
+import { newAgentKeys, signRequest } from '#control/testing/agent-keys.ts';
+import { type ApiAnswer, type ApiCall, apiUrl, createApiFixture } from './api-fixture.ts';
 import { fromSchema, type Schema, seededChoice } from './from-schema.ts';
+import { imaginedProviders } from './imagined-providers.ts';
 import { acrossByDesign, notPerformed } from './isolation-design.ts';
+import { guarded, IsolationBroken, type Serving } from './isolation-guard.ts';
+import { enroll, renewKeys, type Tenant } from './isolation-tenants.ts';
+import { type Operation, operations, schemaOf } from './operations.ts';
 import { openPortals, recordEvents } from './portals.ts';
-
-interface Parameter {
-  readonly name: string;
-  readonly in: string;
-  readonly required?: boolean;
-  readonly schema: Schema;
-}
-export interface Operation {
-  readonly id: string;
-  readonly method: string;
-  readonly path: string;
-  readonly agent: boolean;
-  readonly parameters: readonly Parameter[];
-  readonly body?: Schema;
-}
-
-export const operations: readonly Operation[] = Object.entries(
-  document.paths as unknown as Record<string, Record<string, Record<string, unknown>>>,
-).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, described]) => {
-    const content = described.requestBody as { content: { 'application/json': { schema: Schema } } } | undefined;
-    return {
-      id: String(described.operationId),
-      method: method.toUpperCase(),
-      path,
-      agent: JSON.stringify(described.security).includes('agentSignature'),
-      parameters: (described.parameters ?? []) as Parameter[],
-      ...(content && { body: content.content['application/json'].schema }),
-    };
-  }),
-);
-
-const components = (document.components as unknown as { schemas: Record<string, Schema> }).schemas;
-/** Of a `$ref` of the API document. */
-export const schemaOf = (ref: string): Schema => components[ref.slice(ref.lastIndexOf('/') + 1)] ?? {};
-
-interface Tenant {
-  readonly name: string;
-  /** In every text that it writes, and in nothing that others send. */
-  readonly mark: string;
-  /** The clusters of all tenants have these names, but for the last. */
-  readonly clusters: readonly string[];
-  readonly keys: Partial<Record<'viewer' | 'operator' | 'admin', string>>;
-  /** Ids of others that it sent: it may find them in its own audit log. */
-  readonly sent: Set<string>;
-}
 
 export interface IsolationReport {
   readonly operations: number;
@@ -86,10 +39,6 @@ const prefixOf: Readonly<Record<string, string>> = {
 };
 const clusterNames = /^(cluster|consumer|provider|clusterId)$/;
 
-class IsolationBroken extends Error {
-  override readonly name = 'IsolationBroken';
-}
-
 const tenantNames = ['amber', 'basalt', 'cobalt', 'dolomite', 'emerald', 'flint', 'granite', 'hematite'];
 
 /** One world, so many operations; throws `IsolationBroken` at the first breach. */
@@ -103,7 +52,7 @@ export async function runIsolation({
   readonly tenants?: number;
 }): Promise<IsolationReport> {
   const choice = seededChoice(seed);
-  let serving: { readonly tenant: string; readonly across: boolean } | undefined;
+  let serving: Serving | undefined;
   let broken: IsolationBroken | undefined;
   const breach = (what: string): IsolationBroken => {
     broken = new IsolationBroken(what);
@@ -351,83 +300,5 @@ function shapeOf({ status, body, text }: ApiAnswer, foreign: readonly string[]):
   return `${status} ${plain.replaceAll(idPattern, '*')}`;
 }
 
-function guarded(
-  store: Store,
-  serving: () => { readonly tenant: string; readonly across: boolean } | undefined,
-  breach: (what: string) => IsolationBroken,
-): Store {
-  const mine = (pk: string): void => {
-    const now = serving();
-    if (now === undefined || now.across || pk === `t/${now.tenant}` || pk.startsWith(`t/${now.tenant}/`)) return;
-    throw breach(`${now.tenant} reached ${pk}`);
-  };
-  return {
-    ...store,
-    get(pk, sk, signal) {
-      if (!harmless(pk)) mine(partitionOfTenant(pk, sk));
-      return store.get(pk, sk, signal);
-    },
-    getMany(many, signal) {
-      for (const { pk, sk } of many.keys) mine(partitionOfTenant(pk, sk));
-      return store.getMany(many, signal);
-    },
-    query(query, signal) {
-      mine(query.partition);
-      return store.query(query, signal);
-    },
-    async transact(ops, events, signal) {
-      for (const op of ops) if (op.op === 'check' || !harmless(op.pk)) mine(partitionOfTenant(op.pk, op.sk));
-      for (const event of events ?? []) mine(`t/${event.stream}`);
-      return store.transact(ops, events, signal);
-    },
-    outbox(after, limit, stream, signal) {
-      mine(`t/${stream}`);
-      return store.outbox(after, limit, stream, signal);
-    },
-  };
-}
-
 /** Requests (and the HTTP requests that made them) are known to the tenant that asks and the one that is asked, operators to the audit log of every tenant that they made; an id that never existed belongs to none. */
 const sharedIds = /^(rq|ok|req)_|^[a-z]+_0{10}/;
-
-/** Every URL is an identity provider, and nothing is sent anywhere. */
-export const imaginedProviders: DocumentSource = {
-  refusal: () => undefined,
-  json: async (url) =>
-    url.endsWith('/jwks')
-      ? { keys: [{ kty: 'OKP', crv: 'Ed25519', x: 'AAAA' }] }
-      : { issuer: url.replace('/.well-known/openid-configuration', ''), jwks_uri: `${url}/jwks` },
-};
-
-/** A tenant's own entries in the shared lists: whether one of its names is published, whether the tenant is listed. */
-const harmless = (pk: string): boolean => pk.startsWith('system/directory/') || pk === 'system/tenants';
-
-async function renewKeys(fixture: ApiFixture, tenant: Tenant): Promise<void> {
-  const self = { from: 'test', requestId: 'test', tenant: tenant.name, principal: 'system', role: 'admin' } as const;
-  for (const role of ['viewer', 'operator', 'admin'] as const) {
-    const { secret } = await fixture.control.tenants.createKey(self, { name: `${tenant.mark} ${role}`, role });
-    tenant.keys[role] = secret;
-  }
-}
-
-async function enroll(fixture: ApiFixture, tenant: Tenant, clusterId: string, keys: AgentKeys): Promise<void> {
-  const self = { from: 'test', requestId: 'test', tenant: tenant.name, principal: 'system', role: 'admin' } as const;
-  const known = await fixture.control.clusters.get(self, clusterId).catch(() => undefined);
-  if (known?.state === 'joined') return;
-  const { token } = await fixture.control.clusters.createJoinToken(self, clusterId);
-  const { secret } = JSON.parse(Buffer.from(token.slice('isthmus1.'.length), 'base64url').toString()) as {
-    secret: string;
-  };
-  const facts = { ...openFacts, apiServerUrl: `https://${tenant.mark}.example:6443` };
-  const body = { clusterId, token: secret, publicKey: keys.publicKey, facts };
-  const request = {
-    keys,
-    tenant: tenant.name,
-    clusterId,
-    audience: apiUrl,
-    now: fixture.clock.now(),
-    path: '/v1/agent/enroll',
-    body: JSON.stringify(body),
-  };
-  await fixture.control.clusters.enroll(body, await signRequest(request));
-}

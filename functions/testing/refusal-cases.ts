@@ -5,7 +5,7 @@ import { worldlyFacts } from '#control/testing/two-tenants.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ErrorCode } from '#shared/errors/codes.ts';
 import { type ApiAnswer, type ApiFixtureOptions, createApiFixture } from './api-fixture.ts';
-import { imaginedProviders } from './isolation.ts';
+import { imaginedProviders } from './imagined-providers.ts';
 import type { RefusingBroker } from './refusing-broker.ts';
 
 const day = 86_400_000;

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Broker, startBroker } from '#functions/local/broker.ts';
 import { type Answer, facts, ScriptedAgent, send } from '#functions/local/scripted-agent.ts';
 import { fromSchema, type Schema, seededChoice } from '#functions/testing/from-schema.ts';
-import { type Operation, operations, schemaOf } from '#functions/testing/isolation.ts';
+import { type Operation, operations, schemaOf } from '#functions/testing/operations.ts';
 import { silentLog } from '#shared/ports/log.ts';
 
 let dir = '';
