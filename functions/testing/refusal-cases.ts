@@ -3,17 +3,12 @@ import { expect } from 'vitest';
 import { newAgentKeys } from '#control/testing/agent-keys.ts';
 import { worldlyFacts } from '#control/testing/two-tenants.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { ErrorCode } from '#shared/errors/codes.ts';
-import { type ApiAnswer, type ApiFixtureOptions, createApiFixture } from './api-fixture.ts';
 import { imaginedProviders } from './imagined-providers.ts';
+import { receiverRefusals } from './receiver-refusals.ts';
+import { type Cases, made, times } from './refusal-case.ts';
 import type { RefusingBroker } from './refusing-broker.ts';
 
 const day = 86_400_000;
-const webhook = { url: 'https://hooks.example.com/in' };
-const target = {
-  arn: 'arn:aws:sqs:eu-central-1:123456789012:events',
-  roleArn: 'arn:aws:iam::123456789012:role/isthmus-events-in',
-};
 const rule = { name: 'all', tenants: ['*'] };
 const unconsenting = {
   ...worldlyFacts,
@@ -23,29 +18,10 @@ const unconsenting = {
   })),
 };
 
-async function times(count: number, work: (i: number) => Promise<ApiAnswer>): Promise<void> {
-  for (let i = 0; i < count; i += 1) expect((await work(i)).status).toBe(201);
-}
-const made = async (answer: Promise<ApiAnswer>): Promise<string> => {
-  const { body } = await answer;
-  return String(body.id ?? body.webhook?.id ?? body.key?.id ?? body.invitation?.id);
-};
-async function disabled(b: RefusingBroker, collection: string, body: object): Promise<string> {
-  const id = await made(b.post('acme', `/v1/${collection}`, body));
-  expect((await b.patch('acme', `/v1/${collection}/${id}`, { enabled: false })).status).toBe(200);
-  return id;
-}
 /** A request of acme's for a cluster of bolt's that awaits an answer. */
 async function pending(b: RefusingBroker): Promise<string> {
   await b.publish();
   return made(b.ask());
-}
-/** A delivery of a test event, at a receiver that was switched off since. */
-async function deliveryOfDisabled(b: RefusingBroker, collection: string, body: object): Promise<ApiAnswer> {
-  const id = await made(b.post('acme', `/v1/${collection}`, body));
-  const { body: delivery } = await b.post('acme', `/v1/${collection}/${id}/test`);
-  await b.patch('acme', `/v1/${collection}/${id}`, { enabled: false });
-  return b.post('acme', `/v1/${collection}/${id}/deliveries/${delivery.id}/replay`);
 }
 /** Both clusters have the name that the other one's tenant has a peer of already. */
 async function twoRomes(b: RefusingBroker): Promise<void> {
@@ -53,13 +29,7 @@ async function twoRomes(b: RefusingBroker): Promise<void> {
   await b.post('bolt', '/v1/directory', { cluster: 'rome' });
 }
 
-/** `without` and `store` are of the broker; the rest is what leads to the refusal. */
-type Meeting = (b: RefusingBroker) => Promise<ApiAnswer>;
-interface Case extends ApiFixtureOptions {
-  readonly meet: Meeting;
-}
-
-const cases: Readonly<Record<string, Partial<Record<ErrorCode, Meeting | Case>>>> = {
+const cases: Cases = {
   createPeering: {
     peer_self: (b) => b.peer({ provider: 'rome' }),
     cluster_unknown: (b) => b.peer({ provider: 'nowhere' }),
@@ -288,61 +258,7 @@ const cases: Readonly<Record<string, Partial<Record<ErrorCode, Meeting | Case>>>
       return b.post('acme', '/v1/tenant/deletion/confirm', { name: 'acme', confirmation: body.confirmation });
     },
   },
-  createWebhook: {
-    url_refused: (b) => b.post('acme', '/v1/webhooks', { url: 'https://127.0.0.1/in' }),
-    event_type_unknown: (b) => b.post('acme', '/v1/webhooks', { ...webhook, types: ['weather.changed'] }),
-    webhooks_unavailable: { without: 'webhooks', meet: (b) => b.post('acme', '/v1/webhooks', webhook) },
-    limit_reached: async (b) => {
-      await times(20, () => b.post('acme', '/v1/webhooks', webhook));
-      return b.post('acme', '/v1/webhooks', webhook);
-    },
-  },
-  changeWebhook: {
-    url_refused: async (b) =>
-      b.patch('acme', `/v1/webhooks/${await made(b.post('acme', '/v1/webhooks', webhook))}`, {
-        url: 'https://127.0.0.1/in',
-      }),
-    event_type_unknown: async (b) =>
-      b.patch('acme', `/v1/webhooks/${await made(b.post('acme', '/v1/webhooks', webhook))}`, {
-        types: ['weather.changed'],
-      }),
-    webhooks_unavailable: (b) => withoutKey(b, 'PATCH', '', { url: 'https://other.example.com/' }),
-  },
-  rotateWebhook: { webhooks_unavailable: (b) => withoutKey(b, 'POST', '/rotate', {}) },
-  replayWebhook: {
-    cursor_unknown: async (b) =>
-      b.post('acme', `/v1/webhooks/${await made(b.post('acme', '/v1/webhooks', webhook))}/replay`, {
-        cursor: 'bm9uZQ',
-      }),
-    webhook_disabled: async (b) => b.post('acme', `/v1/webhooks/${await disabled(b, 'webhooks', webhook)}/replay`, {}),
-  },
-  replayDelivery: { webhook_disabled: (b) => deliveryOfDisabled(b, 'webhooks', webhook) },
-  createEventTarget: {
-    event_type_unknown: (b) => b.post('acme', '/v1/event-targets', { ...target, types: ['weather.changed'] }),
-    event_targets_unavailable: {
-      without: 'event-targets',
-      meet: (b) => b.post('acme', '/v1/event-targets', target),
-    },
-    limit_reached: async (b) => {
-      await times(20, () => b.post('acme', '/v1/event-targets', target));
-      return b.post('acme', '/v1/event-targets', target);
-    },
-  },
-  changeEventTarget: {
-    event_type_unknown: async (b) =>
-      b.patch('acme', `/v1/event-targets/${await made(b.post('acme', '/v1/event-targets', target))}`, {
-        types: ['weather.changed'],
-      }),
-  },
-  replayEventTarget: {
-    cursor_unknown: async (b) =>
-      b.post('acme', `/v1/event-targets/${await made(b.post('acme', '/v1/event-targets', target))}/replay`, {
-        cursor: 'bm9uZQ',
-      }),
-    event_target_disabled: async (b) =>
-      b.post('acme', `/v1/event-targets/${await disabled(b, 'event-targets', target)}/replay`, {}),
-  },
-  replayTargetDelivery: { event_target_disabled: (b) => deliveryOfDisabled(b, 'event-targets', target) },
+  ...receiverRefusals,
   listEvents: {
     cursor_expired: async (b) => {
       const { body } = await b.get('acme', '/v1/events');
@@ -378,13 +294,6 @@ const cases: Readonly<Record<string, Partial<Record<ErrorCode, Meeting | Case>>>
     },
   },
 };
-
-/** Asks a broker on the same data that has lost the key for the secrets of webhooks. */
-async function withoutKey(b: RefusingBroker, method: string, below: string, body: object): Promise<ApiAnswer> {
-  const id = await made(b.post('acme', '/v1/webhooks', webhook));
-  const next = await createApiFixture({ clock: b.fixture.clock, store: b.fixture.store, without: 'webhooks' });
-  return next.call({ method, path: `/v1/webhooks/${id}${below}`, key: b.keys.acme, body });
-}
 
 export const refusalCases = Object.entries(cases).flatMap(([operation, codes]) =>
   Object.entries(codes).map(([code, found]) => {
