@@ -9,32 +9,16 @@ import { type Access, callApi, waitUntilReady } from './api-ready.ts';
 import { nodeGroup } from './cgroups.ts';
 import { type Component, clusterDir, componentsOf } from './cluster-state.ts';
 import { debianPlugins, pluginFolder } from './cni/folders.ts';
-import {
-  apiServerArgs,
-  apiServerUrl,
-  type ControlPlane,
-  controllerManagerArgs,
-  etcdArgs,
-  kubeconfigOf,
-  schedulerArgs,
-  schedulerConfig,
-  writeCredentials,
-} from './control-plane.ts';
+import { apiServerUrl, kubeconfigOf, writeCredentials } from './control-plane.ts';
+import { commandLine, controlPlaneOf, variables } from './daemons.ts';
 import type { BedImages } from './images.ts';
 import { connectCluster } from './internet.ts';
 import { execInNode, lastWords, type NodePlace, nodeDir, startDaemon, startNamespaces, waitForSocket } from './node.ts';
-import { containerdSocket, inNode, kubeletArgs, masqueradeFile, nodeFiles, proxyArgs } from './node-config.ts';
+import { containerdSocket, inNode, masqueradeFile, nodeFiles } from './node-config.ts';
 import type { CertificateAuthority } from './pki.ts';
 import { endProcess, runningComponents } from './processes.ts';
-import {
-  type ClusterSpec,
-  type NodeSpec,
-  nodeAddress,
-  type OtherCni,
-  type OtherKubernetes,
-  usualGcPercent,
-} from './spec.ts';
-import { loopboxArgs, storageDriver } from './storage-addons.ts';
+import { silentSince, waitingFor } from './readiness.ts';
+import { type ClusterSpec, type NodeSpec, nodeAddress, type OtherCni, type OtherKubernetes } from './spec.ts';
 
 /** Of a machine with other work: an API server that is still starting after two minutes is slow, one that has ended is told at once. */
 const apiReadyMs = 300_000;
@@ -66,54 +50,12 @@ export const placeOf = (
   clusterDir: clusterDir(bed.dir, spec.name),
 });
 
-/** The control plane as the daemons see it (`inside`) or as the host's files lie. */
-function controlPlaneOf(spec: ClusterSpec, dir: string): ControlPlane {
-  const [first] = spec.nodes;
-  return {
-    name: spec.name,
-    dir,
-    address: first?.ip ?? '',
-    ...(first === undefined ? {} : { insideAddress: nodeAddress(first) }),
-    port: 6443,
-    etcdUrl: 'unix:///run/etcd.sock',
-    serviceCidr: spec.serviceCidr,
-    serviceIp: spec.serviceIp,
-  };
-}
-
 async function adminAccess(bedDir: string, spec: ClusterSpec): Promise<Access> {
   const pki = (name: string): Promise<string> =>
     readFile(path.join(clusterDir(bedDir, spec.name), 'pki', name), 'utf8');
   const [ca, cert, key] = await Promise.all([pki('ca.crt'), pki('admin.crt'), pki('admin.key')]);
   return { url: apiServerUrl(controlPlaneOf(spec, '')), ca, cert, key };
 }
-
-function commandLine(slot: number, spec: ClusterSpec, node: NodeSpec, component: Component): readonly string[] {
-  const plane = controlPlaneOf(spec, inNode.cluster);
-  const usual = `${inNode.bin}/kubebox`;
-  const kubebox = spec.kubernetes === undefined ? usual : `${inNode.cluster}/kubebox`;
-  const commands: Record<Component, () => readonly string[]> = {
-    etcd: () => [usual, ...etcdArgs(plane)],
-    'kube-apiserver': () => [kubebox, ...apiServerArgs(plane, spec.apiServerFlags)],
-    // Node ranges are fixed beforehand, hence no allocation by the controller manager.
-    'kube-controller-manager': () => [kubebox, ...controllerManagerArgs(plane, [`--cluster-cidr=${spec.podCidr}`])],
-    'kube-scheduler': () => [kubebox, ...schedulerArgs(schedulerConfig(plane))],
-    containerd: () => ['containerd', `--config=${inNode.node}/containerd.toml`],
-    kubelet: () => [kubebox, ...kubeletArgs(node)],
-    'kube-proxy': () => [kubebox, ...proxyArgs],
-    loopbox: () => [`${inNode.cluster}/loopbox`, ...loopboxArgs(slot, spec, node)],
-  };
-  return commands[component]();
-}
-
-const ofControlPlane: readonly Component[] = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
-
-const variables = (
-  { gcPercent = usualGcPercent }: ClusterSpec,
-  component: Component,
-): Readonly<Record<string, string>> => ({
-  GOGC: String(ofControlPlane.includes(component) ? gcPercent : usualGcPercent),
-});
 
 const notYet: ReadonlySet<number> = new Set([403, 404, 429, 500, 503]);
 
@@ -245,7 +187,7 @@ class Bringing {
     const access = await adminAccess(this.#bed.dir, this.#spec);
     const end = Date.now() + 180_000;
     for (;;) {
-      const waiting = (await this.#waitingFor(access)) ?? (await this.#silentSince(access, startedAgain, sinceMs));
+      const waiting = (await waitingFor(access, this.#spec)) ?? (await silentSince(access, startedAgain, sinceMs));
       const dead = this.#spec.nodes
         .flatMap(({ name }) => componentsOf(this.#spec, name).map((component) => ({ name, component })))
         .find(({ name, component }) => !this.#isRunning(name, component));
@@ -258,51 +200,6 @@ class Bringing {
         );
       await delay(150);
     }
-  }
-
-  /** By the Leases, which kubelets renew as soon as they start. */
-  async #silentSince(access: Access, names: readonly string[], sinceMs: number): Promise<string | undefined> {
-    const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
-    for (const name of names) {
-      const answer = await callApi(access, `${leases}/${name}`).catch(() => undefined);
-      if (answer?.status !== 200) return `node ${name} has no Lease`;
-      const { spec } = JSON.parse(answer.body) as { spec?: { renewTime?: string } };
-      if (!(Date.parse(spec?.renewTime ?? '') >= sinceMs)) return `the kubelet of ${name} has not reported yet`;
-    }
-    return undefined;
-  }
-
-  async #waitingFor(access: Access): Promise<string | undefined> {
-    interface Conditioned {
-      metadata: { name: string };
-      status?: { conditions?: { type: string; status: string; message?: string }[]; availableReplicas?: number };
-    }
-    const answer = await callApi(access, '/api/v1/nodes').catch(() => undefined);
-    if (answer?.status !== 200) return 'the API server does not answer';
-    for (const node of (JSON.parse(answer.body) as { items: Conditioned[] }).items) {
-      const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
-      if (ready?.status !== 'True')
-        return `node ${node.metadata.name} is not Ready: ${ready?.message ?? 'the kubelet has not reported'}`;
-    }
-    const dns = await callApi(access, '/apis/apps/v1/namespaces/kube-system/deployments/coredns').catch(
-      () => undefined,
-    );
-    const available = dns?.status === 200 && ((JSON.parse(dns.body) as Conditioned).status?.availableReplicas ?? 0) > 0;
-    return available ? await this.#waitingForStorage(access) : 'cluster DNS is not available';
-  }
-
-  /** The kubelet says in its CSINode which drivers have registered. */
-  async #waitingForStorage(access: Access): Promise<string | undefined> {
-    if (!this.#spec.storage) return undefined;
-    for (const { name } of this.#spec.nodes) {
-      const answer = await callApi(access, `/apis/storage.k8s.io/v1/csinodes/${name}`).catch(() => undefined);
-      const { spec } = JSON.parse(answer?.status === 200 ? answer.body : '{}') as {
-        spec?: { drivers?: { name: string }[] };
-      };
-      if (!spec?.drivers?.some((driver) => driver.name === storageDriver))
-        return `the kubelet of ${name} has not registered ${storageDriver}`;
-    }
-    return undefined;
   }
 }
 
