@@ -10,7 +10,7 @@ import {
   virtualProvisioner,
 } from '#shared/domain/storage-keys.ts';
 import type { Random } from '../memory-cluster.ts';
-import { claimsOf, type Kubernetes, type Mount, selectedNode } from './kubernetes.ts';
+import { claimsOf, type Disk, type Kubernetes, type Mount, selectedNode } from './kubernetes.ts';
 import { nodeOf, ownNode, type ProviderName, providerOf, shop, shopThere, virtualClass } from './names.ts';
 
 type Claim = PersistentVolumeClaim;
@@ -206,6 +206,16 @@ export class Played {
       const app = this.#apps.get(mount.labels.app ?? '');
       return app ? [{ ...mount, app }] : [];
     });
+  }
+
+  /** Of a volume of ours. */
+  diskBehind(volume: string | undefined): Disk | undefined {
+    const { csi } = this.#home.volume(volume)?.spec ?? {};
+    const at = csi?.driver === remoteVolumeDriver ? remoteClaimOf(csi.volumeHandle) : undefined;
+    if (!at) return this.#home.disks.get(csi?.volumeHandle ?? '');
+    const provider = this.#providers.get(at.provider);
+    if (!provider) throw new Error(`no provider ${at.provider}`);
+    return provider.diskOf(at.namespace, at.name);
   }
 
   /** Pods that fetch go a step further: the copy, then for the last pass the comparison. `fails`: they break off. */

@@ -3,40 +3,27 @@
  * Kubernetes is played, down to disks with what was written to them. What must always hold is asked after every single write.
  */
 import { gatePatch } from '#agent/offloading/consumer/admission/pod.ts';
-import { amountOf } from '#agent/storage/model/claims.ts';
 import { jsonPatched } from '#agent/testing/patched.ts';
 import {
   namespaces,
   nodes,
   type PersistentVolumeClaim,
   persistentVolumeClaims,
-  persistentVolumes,
   pods,
 } from '#shared/domain/core-kinds.ts';
 import { type KubeObject, type Pod, refOf } from '#shared/domain/kube-object.ts';
 import { label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
-import {
-  remoteClaimOf,
-  remoteVolumeDriver,
-  storageAnnotation,
-  virtualProvisioner,
-} from '#shared/domain/storage-keys.ts';
+import { storageAnnotation, virtualProvisioner } from '#shared/domain/storage-keys.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
-import { type VolumeMove, type VolumeMoveStatus, volumeMoves } from '#shared/schema/isthmus/volume-move.ts';
+import { type VolumeMove, volumeMoves } from '#shared/schema/isthmus/volume-move.ts';
 import { namespaceOffloadings } from '#shared/schema/liqo/namespace-offloading.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import type { Random } from '../memory-cluster.ts';
 import { Agents } from './agents.ts';
-import { claimsOf, type Disk, diskClass, Kubernetes } from './kubernetes.ts';
+import { Invariants, over } from './invariants.ts';
+import { claimsOf, diskClass, Kubernetes } from './kubernetes.ts';
 import { consumer, nodeOf, ownNode, type ProviderName, providerNames, shop, shopThere, virtualClass } from './names.ts';
 import { type App, type From, Played } from './played.ts';
-
-const over: ReadonlySet<string> = new Set(['Refused', 'Confirmed', 'Undone', 'Aborted']);
-/** In them the move may delete, or hand over, the volume that is not the claim's. */
-const ending: ReadonlySet<string> = new Set(['Discarding', 'Keeping', ...over]);
-
-/** Without time going by. */
-const mostWritesAtOnce = 5_000;
 
 export class StorageWorld {
   readonly clock = new ManualClock();
@@ -47,22 +34,14 @@ export class StorageWorld {
   readonly faults: string[] = [];
   /** PersistentVolumes that a person has given the policy Retain. */
   readonly retained = new Set<string>();
-  /** How many moves entered each phase. */
-  readonly phases = new Map<string, number>();
   /** The next pod is admitted by a webhook that has read its claim before that was marked as one that moves. */
   isBlind = false;
   /** Happens once, to the application whose freeze begins next. */
   onFreeze: ((app: App) => void) | undefined;
   readonly #played: Played;
+  readonly #invariants: Invariants;
   readonly #peered = new Set<string>();
-  /** By UID of the move: the disk to which it can be undone. */
-  readonly #undoable = new Map<string, Disk>();
-  /** UIDs of moves whose last order is a confirmation from before the switch, which the rules of the kind would refuse. */
-  readonly #early = new Set<string>();
-  /** Disks that were handed over to records, and those of retained volumes. */
-  readonly #kept = new Set<Disk>();
   #line = 0;
-  #writesAt = { ms: 0, count: 0 };
 
   constructor(random: Random) {
     this.home = new Kubernetes(consumer, this.clock, random);
@@ -73,8 +52,18 @@ export class StorageWorld {
     const clusters = new Map<string, Kubernetes>([[consumer, this.home], ...this.providers]);
     this.agents = new Agents({ clusters, peered: this.#peered, clock: this.clock, random, fault });
     this.home.store.admit(pods.kind, (pod) => this.#admitPod(pod as unknown as Pod) as never);
+    this.#invariants = new Invariants({
+      home: this.home,
+      clusters: this.clusters,
+      apps: this.apps,
+      played: this.#played,
+      clock: this.clock,
+      fault,
+      onFreeze: (app) => this.#froze(app),
+      onStorm: () => this.agents.end(),
+    });
     this.#furnish();
-    for (const { store } of this.clusters) store.onWrite = (before, after) => this.#onWrite(before, after);
+    for (const { store } of this.clusters) store.onWrite = (before, after) => this.#invariants.check(before, after);
     for (const name of providerNames) this.peer(name);
     this.agents.start();
   }
@@ -82,8 +71,12 @@ export class StorageWorld {
   get clusters(): readonly Kubernetes[] {
     return [this.home, ...this.providers.values()];
   }
-  #provider(name: string): Kubernetes {
-    const found = this.providers.get(name as ProviderName);
+  /** How many moves entered each phase. */
+  get phases(): ReadonlyMap<string, number> {
+    return this.#invariants.phases;
+  }
+  #provider(name: ProviderName): Kubernetes {
+    const found = this.providers.get(name);
     if (!found) throw new Error(`no provider ${name}`);
     return found;
   }
@@ -142,9 +135,7 @@ export class StorageWorld {
   order(app: App, order: string): void {
     const move = this.move(app);
     if (!move) return;
-    const { uid = '' } = move.metadata;
-    if (order === 'confirm' && move.status?.phase !== 'Undoable') this.#early.add(uid);
-    else this.#early.delete(uid);
+    this.#invariants.ordered(move, order);
     this.home.setSpec(move, { order });
   }
   deleteMove(app: App): void {
@@ -177,11 +168,11 @@ export class StorageWorld {
   /** The administrator wants its data kept. A volume that a move retains says Retain already: then this changes nothing. */
   retain(app: App): void {
     const volume = this.home.volume(this.claim(app)?.spec?.volumeName);
-    const disk = this.#diskBehind(volume?.metadata.name);
+    const disk = this.#played.diskBehind(volume?.metadata.name);
     if (!volume || !disk || volume.spec?.persistentVolumeReclaimPolicy !== 'Delete') return;
     this.home.setSpec(volume, { persistentVolumeReclaimPolicy: 'Retain' });
     this.retained.add(volume.metadata.name);
-    this.#kept.add(disk);
+    this.#invariants.keep(disk);
   }
   breakOff(): void {
     this.#played.copy(true);
@@ -249,109 +240,15 @@ export class StorageWorld {
     }
   }
 
-  // What must always hold.
+  #froze(app: App): void {
+    const { onFreeze } = this;
+    this.onFreeze = undefined;
+    onFreeze?.(app);
+  }
 
   #fault(what: string): void {
     const phases = [...this.apps.values()].map((app) => `${app.name}: ${this.move(app)?.status?.phase}`);
     if (this.faults.length < 5) this.faults.push(`${what} (${phases.join(', ')})`);
-  }
-
-  #onWrite(before: KubeObject, after: KubeObject | undefined): void {
-    this.#expectEnd();
-    if (before.kind === persistentVolumeClaims.kind)
-      this.#expectRoom(before as PersistentVolumeClaim, after as PersistentVolumeClaim | undefined);
-    if (before.kind === volumeMoves.kind) this.#onMove(before as VolumeMove, after as VolumeMove | undefined);
-    const disks = new Set(this.clusters.flatMap((one) => [...one.disks.values()]));
-    const mounts = this.#played.appMounts();
-    for (const app of this.apps.values()) {
-      const hasAll = ({ lines }: Disk): boolean => [...app.acknowledged].every((line) => lines.has(line));
-      if (app.acknowledged.size > 0 && ![...disks].some(hasAll)) this.#fault(`no disk has all lines of ${app.name}`);
-      const mounted = new Set(mounts.filter((one) => one.app === app).map(({ disk }) => disk.id));
-      if (mounted.size > 1) this.#fault(`${app.name} has ${[...mounted].join(' and ')} mounted`);
-    }
-    for (const disk of this.#undoable.values())
-      if (!disks.has(disk)) this.#fault(`disk ${disk.id} is gone, to which a move can be undone`);
-    for (const disk of this.#kept) if (!disks.has(disk)) this.#fault(`disk ${disk.id} is gone, which was to be kept`);
-    if (before.kind === persistentVolumes.kind && after === undefined) this.#expectVolume(before);
-  }
-
-  /** Agents that answer each other's writes leave nothing else its turn, not even time. */
-  #expectEnd(): void {
-    const ms = this.clock.now();
-    if (this.#writesAt.ms !== ms) this.#writesAt = { ms, count: 0 };
-    this.#writesAt.count += 1;
-    if (this.#writesAt.count !== mostWritesAtOnce) return;
-    this.#fault(`${mostWritesAtOnce} writes in one moment`);
-    this.agents.end();
-  }
-
-  /** A disk whose PersistentVolume is gone is an orphan without a record. */
-  #expectVolume({
-    metadata,
-    spec,
-  }: KubeObject & { readonly spec?: { readonly csi?: { readonly volumeHandle: string } } }): void {
-    const id = spec?.csi?.volumeHandle ?? '';
-    for (const { disks, name } of this.clusters)
-      if (disks.has(id) && metadata.name.startsWith('disk-'))
-        this.#fault(`disk ${id} of ${name} has no PersistentVolume`);
-  }
-
-  #onMove(before: VolumeMove, after: VolumeMove | undefined): void {
-    const { uid = '', name } = before.metadata;
-    const [was, status] = [before.status?.phase, after?.status];
-    if (status === undefined || after === undefined) return void this.#undoable.delete(uid);
-    if (status.phase === was) return;
-    this.phases.set(status.phase, (this.phases.get(status.phase) ?? 0) + 1);
-    this.#expectFrozen(was, status);
-    this.#expectWindow(before, status);
-    const left = this.#undoable.get(uid);
-    if (ending.has(status.phase)) this.#undoable.delete(uid);
-    if (status.phase === 'Keeping' && left) this.#kept.add(left);
-    const disk = this.#diskBehind(status.from?.volume);
-    if (status.phase === 'Undoable' && disk) this.#undoable.set(uid, disk);
-    // An undo without a copy gives up what was written since the switch, as ordered.
-    const app = [...this.apps.values()].find(({ claim }) => claim === name);
-    const { onFreeze } = this;
-    if (status.phase === 'Freezing' && app && onFreeze) {
-      this.onFreeze = undefined;
-      onFreeze(app);
-    }
-    const to = this.#diskBehind(status.to?.volume);
-    const isGivenUp = was === 'Freezing' && status.phase === 'Switching' && status.withoutCopy;
-    if (isGivenUp && app && to) app.acknowledged = new Set(to.lines);
-  }
-
-  /** No confirmation from before the switch ends the time for an undo. */
-  #expectWindow({ metadata, status: was }: VolumeMove, { phase }: VolumeMoveStatus): void {
-    if (was?.phase !== 'Undoable' || phase !== 'Discarding' || !this.#early.has(metadata.uid ?? '')) return;
-    if (was.undoUntil === undefined || this.clock.now() < Date.parse(was.undoUntil))
-      this.#fault(`move ${metadata.name} is confirmed by an order from before the switch`);
-  }
-
-  /** The last copy, and a switch without one, begin when no application has the volume. */
-  #expectFrozen(was: string | undefined, { phase, from }: VolumeMoveStatus): void {
-    if (was !== 'Freezing' || (phase !== 'FinalCopy' && phase !== 'Switching')) return;
-    const disk = this.#diskBehind(from?.volume);
-    if (this.#played.appMounts().some((mount) => mount.disk === disk))
-      this.#fault(`${phase} begins while an application has ${disk?.id} mounted`);
-  }
-
-  /** A claim that is deleted for the switch gets a volume that is as large as it asks for. */
-  #expectRoom(before: PersistentVolumeClaim, after: PersistentVolumeClaim | undefined): void {
-    if (before.metadata.deletionTimestamp !== undefined || after?.metadata.deletionTimestamp === undefined) return;
-    const { namespace = '', name } = before.metadata;
-    const status = this.home.store.now(volumeMoves, { namespace, name })?.status;
-    if (status?.phase !== 'Switching' || status.way === 'back' || status.gaveUp !== undefined) return;
-    if (amountOf(before.spec?.resources?.requests) > amountOf(this.home.volume(status.to?.volume)?.spec?.capacity))
-      this.#fault(`claim ${name} asks for more than its next volume has`);
-  }
-
-  /** Of a volume of ours. */
-  #diskBehind(volume: string | undefined): Disk | undefined {
-    const { csi } = this.home.volume(volume)?.spec ?? {};
-    const at = csi?.driver === remoteVolumeDriver ? remoteClaimOf(csi.volumeHandle) : undefined;
-    if (at) return this.#provider(at.provider).diskOf(at.namespace, at.name);
-    return this.home.disks.get(csi?.volumeHandle ?? '');
   }
 }
 
