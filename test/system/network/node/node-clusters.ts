@@ -2,21 +2,13 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
-import net from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { connectKubeconfig } from '#kube/http/kubeconfig.ts';
 import type { Cluster } from '#kube/model/types.ts';
 import { openCluster } from '#kube/open-cluster.ts';
-import {
-  clusterRoleBindings,
-  customResourceDefinitions as crds,
-  namespaces,
-  nodes,
-  pods,
-  serviceAccounts,
-} from '#shared/domain/core-kinds.ts';
+import { customResourceDefinitions as crds, nodes, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject, Pod, ResourceType } from '#shared/domain/kube-object.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import { systemClock } from '#shared/ports/system-clock.ts';
@@ -35,6 +27,7 @@ import {
   wireGuardKeys,
 } from '../../../harness/netns-cluster.ts';
 import { runtimeWarnings } from '../../../harness/runtime-warnings.ts';
+import { ApiAccess } from './api-access.ts';
 import { createInternalFabric, createObjects, peerId, tenant } from './objects.ts';
 
 export const port = 8080;
@@ -53,14 +46,13 @@ export interface GatewayReplica {
 
 export class NodeClusters {
   readonly netns = new NetnsFixture();
+  readonly #apiAccess = new ApiAccess(this.netns);
   readonly #stop = new AbortController();
   readonly #cgroup = `/sys/fs/cgroup/pids/isthmus-fabric-test-${process.pid}`;
   readonly processes = new Map<string, ChildProcess>();
   readonly replicas: GatewayReplica[] = [];
   readonly #keys = wireGuardKeys();
   #bundle = '';
-  #apiPort = '';
-  #bridge: net.Server | undefined;
   #responder: ChildProcess | undefined;
   server!: TestApiServer;
   cluster!: Cluster;
@@ -82,7 +74,8 @@ export class NodeClusters {
       await Promise.all(Object.values(networkKinds).map((kind) => this.cluster.api.list(kind as ResourceType)));
       return true;
     });
-    await this.#serviceAccount();
+    await this.#apiAccess.open(this.cluster.api, this.server);
+    for (const node of this.a.nodes) this.#apiAccess.lead(node);
     await createObjects(this);
     for (const replica of this.replicas) await this.createPod(replica);
     await this.#bundleProcess();
@@ -152,52 +145,6 @@ export class NodeClusters {
     });
   }
 
-  async #serviceAccount(): Promise<void> {
-    const { api } = this.cluster;
-    await api.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'liqo' } });
-    const ref = { namespace: 'liqo', name: 'isthmus-fabric' };
-    await api.create(serviceAccounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: ref });
-    await api.create(clusterRoleBindings, {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'isthmus-fabric' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-      subjects: [{ kind: 'ServiceAccount', ...ref }],
-    });
-    const requested = {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenRequest',
-      spec: { expirationSeconds: 7200 },
-    };
-    const { status } = await api.post<never, { status: { token: string } }>(
-      serviceAccounts as never,
-      ref,
-      'token',
-      requested,
-    );
-    mkdirSync(path.join(this.netns.folder, 'sa'));
-    this.netns.file(this.server.ca, 'sa/ca.crt');
-    this.netns.file(status.token, 'sa/token');
-    this.netns.file('liqo', 'sa/namespace');
-    const { hostname, port: apiPort } = new URL(this.server.url);
-    this.#apiPort = apiPort;
-    const socket = path.join(this.netns.folder, 'api.sock');
-    this.#bridge = net.createServer((inside) => {
-      const outside = net.connect(Number(apiPort), hostname);
-      inside.on('error', () => outside.destroy());
-      outside.on('error', () => inside.destroy());
-      inside.pipe(outside).pipe(inside);
-    });
-    await new Promise<void>((resolve) => this.#bridge?.listen(socket, resolve));
-    for (const node of this.a.nodes) this.#leadToApiServer(node);
-  }
-
-  #leadToApiServer({ netns }: TestNode): void {
-    const socket = path.join(this.netns.folder, 'api.sock');
-    const command = [process.execPath, script('to-unix-socket.mjs'), this.#apiPort, socket];
-    this.netns.start('nsenter', ['-t', String(netns.pid), '-n', ...command]);
-  }
-
   /**
    * As when its power fails: nothing there ends in order. Its pods come again as the kubelet starts them, at their addresses. Another machine in
    * its place has `mac`. Of the boot the cluster learns by `reportBoot`.
@@ -205,7 +152,7 @@ export class NodeClusters {
   async reboot(node: TestNode, whileDown: () => Promise<void>, mac?: string): Promise<void> {
     await this.endProcess(node, 'SIGKILL');
     await this.a.rebootNode(node, whileDown, mac);
-    this.#leadToApiServer(node);
+    this.#apiAccess.lead(node);
     for (const replica of this.replicas) if (replica.pod.node === node) await this.restartGateway(replica);
     for (const pod of this.podsA) if (pod.node === node) await pod.netns.serve(port);
     this.startProcess(node);
@@ -291,7 +238,7 @@ export class NodeClusters {
       NODE_NAME: node.name,
       KUBERNETES_SERVICE_HOST: '127.0.0.1',
       KUBERNETES_SERVICE_PORT: new URL(this.server.url).port,
-      ISTHMUS_SERVICE_ACCOUNT_DIRECTORY: path.join(this.netns.folder, 'sa'),
+      ISTHMUS_SERVICE_ACCOUNT_DIRECTORY: this.#apiAccess.accountFolder,
       ISTHMUS_CNI_DIRECTORY: '/nowhere',
       TMPDIR: this.netns.folder,
       MALLOC_ARENA_MAX: '1',
@@ -355,7 +302,7 @@ export class NodeClusters {
     for (const node of this.a?.nodes ?? []) await this.endProcess(node, 'SIGKILL');
     const warnings = this.warnings();
     this.#stop.abort();
-    this.#bridge?.close();
+    this.#apiAccess.close();
     await this.a?.close();
     await this.b?.close();
     await this.netns.close();
