@@ -2,8 +2,10 @@
  * Every error that leaves a module has one of these codes. Columns: HTTP status, whether a retry can help, the CLI's exit code,
  * and, for the documentation page that `npm run gen` writes, cause and remedy. Keep sorted by prefix.
  */
+import { agentCodes } from './agent-codes.ts';
 import { clusterCodes } from './cluster-codes.ts';
 import type { CodeFacts } from './code-facts.ts';
+import { peeringCodes } from './peering-codes.ts';
 
 export type { CodeFacts };
 
@@ -123,64 +125,7 @@ export const codes = {
     cause: 'events after this cursor are older than the event log keeps them, which is 24 hours',
     remedy: 'read what you follow once more, then follow the feed without a cursor',
   },
-  join_token_unknown: {
-    http: 401,
-    retry: false,
-    exit: 3,
-    cause: 'the join token was never issued by this broker',
-    remedy: 'run `isthmus join` again; it makes a new token',
-  },
-  join_token_used: {
-    http: 401,
-    retry: false,
-    exit: 3,
-    cause: 'a join token works once and this one was used',
-    remedy: 'run `isthmus join` again; it makes a new token',
-  },
-  join_token_expired: {
-    http: 401,
-    retry: false,
-    exit: 3,
-    cause: 'a join token lives 15 minutes',
-    remedy: 'run `isthmus join` again; it makes a new token',
-  },
-  signature_invalid: {
-    http: 401,
-    retry: false,
-    exit: 3,
-    cause: 'the agent request is not signed by the key that the cluster enrolled',
-    remedy: 're-enrol the cluster with `isthmus join`',
-  },
-  cluster_key_known: {
-    http: 409,
-    retry: false,
-    exit: 3,
-    cause: 'a cluster of this name has joined with another key, and the request brings no proof of that key',
-    remedy:
-      'choose another name; if it is the same cluster and its key is lost, an administrator of the tenant runs `isthmus join NAME --replace-key`',
-  },
-  protocol_unsupported: {
-    http: 400,
-    retry: false,
-    exit: 1,
-    cause: 'agent and broker are more than two protocol versions apart',
-    remedy: 'upgrade the older of the two; the message says which',
-  },
-  request_replayed: {
-    http: 401,
-    retry: false,
-    exit: 3,
-    cause: 'this signed request was seen before',
-    remedy: 'sign a new request with a fresh jti',
-  },
-  request_expired: {
-    http: 401,
-    retry: true,
-    exit: 3,
-    cause: 'the signed request is older than 60 seconds or from the future',
-    remedy: 'check the clocks of both machines',
-  },
-
+  ...agentCodes,
   issuer_unreachable: {
     http: 503,
     retry: true,
@@ -289,92 +234,7 @@ export const codes = {
     remedy: 'follow the events with `GET /v1/events`, or ask the operator of the broker',
   },
 
-  // peering
-  peer_self: {
-    http: 409,
-    retry: false,
-    exit: 2,
-    cause: 'consumer and provider are the same cluster',
-    remedy: 'name two different clusters',
-  },
-  cluster_unknown: {
-    http: 404,
-    retry: false,
-    exit: 4,
-    cause: 'no cluster of this name has joined',
-    remedy: 'list them with `isthmus get clusters`',
-  },
-  policy_refused: {
-    http: 422,
-    retry: false,
-    exit: 6,
-    cause: 'the PeeringPolicy of a cluster does not allow this',
-    remedy: 'ask for less, or change that PeeringPolicy',
-  },
-  cluster_id_taken: {
-    http: 409,
-    retry: false,
-    exit: 5,
-    cause: 'a cluster would have two peers of the same name',
-    remedy: 'join one of the two clusters under another name, or unpeer the one that has the name',
-  },
-  consent_exceeded: {
-    http: 422,
-    retry: false,
-    exit: 6,
-    cause: 'more is asked for than the other tenant agreed to',
-    remedy: 'ask for what the message names, or ask that tenant for a wider invitation',
-  },
-  invitation_unknown: {
-    http: 404,
-    retry: false,
-    exit: 4,
-    cause: 'no invitation has this code',
-    remedy: 'copy the whole code as it was printed, or ask for a new one',
-  },
-  invitation_closed: {
-    http: 409,
-    retry: false,
-    exit: 6,
-    cause: 'the invitation has expired, was revoked, or was used as often as it may be',
-    remedy: 'ask the tenant that made it for a new one',
-  },
-  request_closed: {
-    http: 409,
-    retry: false,
-    exit: 5,
-    cause: 'the request was decided, withdrawn, or has expired',
-    remedy: 'look at it with `isthmus requests list`; the asking tenant may ask again',
-  },
-  network_test_failed: {
-    http: 502,
-    retry: true,
-    exit: 7,
-    cause: 'a probe between two peered clusters was not answered as it should be',
-    remedy: 'the table says at which hop packets end; docs/network.md says what to do about each',
-  },
-  peering_failed: {
-    http: 409,
-    retry: false,
-    exit: 6,
-    cause: 'the peering cannot come about as things are',
-    remedy: 'look at both ends with `isthmus describe peering CONSUMER PROVIDER`',
-  },
-  namespace_reserved: {
-    http: 422,
-    retry: false,
-    exit: 2,
-    cause: 'system namespaces cannot be offloaded',
-    remedy: 'choose a namespace of your own',
-  },
-  namespace_unknown: {
-    http: 404,
-    retry: false,
-    exit: 4,
-    cause: 'there is no such namespace in the cluster',
-    remedy: 'create it, or correct the name',
-  },
-
+  ...peeringCodes,
   ...clusterCodes,
   // broker and waiting
   broker_unreachable: {
