@@ -37,7 +37,7 @@ const thorough = [
   'control/limits/capacity.test.ts',
   'control/peerings/coordinator/coordinator.test.ts',
   'control/peerings/cross-tenant-histories.test.ts',
-  'control/peerings/cross-tenant/copies.test.ts',
+  'control/peerings/cross-tenant/{copies,peer-names}.test.ts',
   'control/peerings/histories.test.ts',
   'control/store/due.test.ts',
   'functions/api/deletion.test.ts',
