@@ -44,7 +44,7 @@ const thorough = [
   'functions/api/isolation.test.ts',
   'functions/api/limits.test.ts',
   'functions/api/repeated.test.ts',
-  'infra/{alarms,console,production,release,request-widgets,stacks}.test.ts',
+  'infra/{alarms,console,production,release,request-widgets,rights,stacks}.test.ts',
   'test/orderings/**/*.test.ts',
 ];
 
