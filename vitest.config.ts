@@ -37,14 +37,14 @@ const thorough = [
   'control/limits/capacity.test.ts',
   'control/peerings/coordinator/coordinator.test.ts',
   'control/peerings/cross-tenant-histories.test.ts',
-  'control/peerings/cross-tenant/copies.test.ts',
+  'control/peerings/cross-tenant/{copies,peer-names}.test.ts',
   'control/peerings/histories.test.ts',
   'control/store/due.test.ts',
   'functions/api/deletion.test.ts',
   'functions/api/isolation.test.ts',
   'functions/api/limits.test.ts',
   'functions/api/repeated.test.ts',
-  'infra/{alarms,console,production,release,request-widgets,stacks}.test.ts',
+  'infra/{alarms,console,production,release,request-widgets,rights,stacks}.test.ts',
   'test/orderings/**/*.test.ts',
 ];
 

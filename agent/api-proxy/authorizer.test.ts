@@ -1,58 +1,26 @@
-import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
+/** Which tokens open the way to the API server, how often, and what is refused. */
+import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type ProxyClaims, proxyTokens, readProxyToken, signProxyToken } from '#agent/pki/proxy-token.ts';
+import { proxyTokens, readProxyToken, signProxyToken } from '#agent/pki/proxy-token.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { ProxyAuthorizer } from './authorizer.ts';
-import { TokenBuckets } from './token-buckets.ts';
-
-const rome = generateKeyPairSync('ed25519');
-const mallory = generateKeyPairSync('ed25519');
-const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
-const nonce = 'n'.repeat(24);
-const target = 'milan.example:6443';
-const start = Date.UTC(2026, 0, 1);
-
-function fixture() {
-  const clock = new ManualClock(start);
-  const users = new Map([
-    ['rome', [mallory.publicKey, rome.publicKey]],
-    ['oslo', [rsa.publicKey]],
-  ]);
-  const authorizer = new ProxyAuthorizer({
-    clusterId: 'milan',
-    targets: new Set([target]),
-    nonce,
-    clock,
-    keysOf: (consumer) => (consumer === 'rome' ? [rome.publicKey] : (users.get(consumer) ?? [])),
-  });
-  let calls = 0;
-  const ask = async (authorization: MaybeToken, to = target, method = 'CONNECT') =>
-    authorizer.authorize({ method, target: to, authorization: await authorization, from: `192.0.2.${calls++ % 250}` });
-  return { authorizer, clock, ask };
-}
-
-type MaybeToken = string | undefined | Promise<string>;
-
-let serial = 0;
-const claims = (change: Partial<ProxyClaims> = {}): Omit<ProxyClaims, 'exp'> => ({
-  iss: 'rome',
-  aud: 'milan',
-  iat: start / 1000,
-  jti: `jti-${++serial}`,
+import {
+  byRome,
+  claims,
+  crafted,
+  eddsa,
+  fixture,
+  lasting,
+  type MaybeToken,
+  mallory,
   nonce,
-  ...change,
-});
-const token = async (change: Partial<ProxyClaims> = {}, key = rome.privateKey) =>
-  `Bearer ${await signProxyToken(claims(change), key)}`;
-const encoded = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
-function crafted(header: object, body: object, signature: (signed: string) => Uint8Array): string {
-  const signed = `${encoded(header)}.${encoded(body)}`;
-  return `Bearer ${signed}.${Buffer.from(signature(signed)).toString('base64url')}`;
-}
-const byRome = (signed: string) => sign(null, Buffer.from(signed), rome.privateKey);
-const eddsa = { alg: 'EdDSA', typ: 'JWT' };
-const lasting = { ...claims(), exp: start / 1000 + 60 };
+  rome,
+  start,
+  target,
+  token,
+} from './testing/proxy-tokens.ts';
+import { TokenBuckets } from './token-buckets.ts';
 
 test('a token is a compact JWS over these members in this order: peers of the same version make and take the same text', async () => {
   const { iss, aud, iat, jti, nonce: shown } = claims();
@@ -80,6 +48,7 @@ test('a consumer passes with a fresh token, and the same token never again', asy
 
 test('what the agent signs is what the gate takes, each time another one', async () => {
   const { ask } = fixture();
+  let serial = 0;
   const next = proxyTokens({
     consumer: 'rome',
     privateKey: rome.privateKey,
@@ -303,59 +272,4 @@ test('the authorizer reports valid tokens and CONNECTs without a token, and does
   expect(evidence).toEqual([{ tokenlessFrom: '192.0.2.7' }]);
   expect([await ask(undefined), await ask(token())]).toEqual([false, true]);
   expect(evidence.slice(1)).toEqual([{ tokenlessFrom: '192.0.2.7' }, { consumer: 'rome' }]);
-});
-
-describe('a consumer that needs no token', () => {
-  const link = '10.71.0.9';
-  const open = () => {
-    const news: object[] = [];
-    const authorizer = new ProxyAuthorizer({
-      clusterId: 'milan',
-      targets: new Set([target]),
-      nonce,
-      clock: new ManualClock(start),
-      keysOf: (consumer) => (consumer === 'rome' ? [rome.publicKey] : []),
-      consumerAt: (from) => (from.startsWith('10.71.') ? 'rome' : undefined),
-      onEvidence: (one) => void news.push(one),
-    });
-    const ask = async (
-      from: string,
-      { to = target, method = 'CONNECT', authorization = undefined as MaybeToken } = {},
-    ) => authorizer.authorize({ method, target: to, authorization: await authorization, from });
-    return { ask, news };
-  };
-
-  test('passes from its own addresses and from no other', async () => {
-    const { ask, news } = open();
-    expect(await ask(link)).toEqual({ pass: true, consumer: 'rome', purpose: 'api-server', byAddress: true });
-    expect(await ask('10.72.0.9')).toMatchObject({ pass: false, status: 407 });
-    expect(news).toEqual([{ consumer: 'rome', byAddress: true }, { tokenlessFrom: '10.72.0.9' }]);
-  });
-
-  test('reaches the API server only, and shows a token for its certificate', async () => {
-    const { ask } = open();
-    expect(await ask(link, { to: '192.0.2.1:22' })).toMatchObject({ pass: false, status: 403, consumer: 'rome' });
-    expect(await ask(link, { to: '/certificate', method: 'GET' })).toMatchObject({ pass: false });
-  });
-
-  test('is refused with a bad token as anywhere else', async () => {
-    const { ask } = open();
-    expect(await ask(link, { authorization: token({}, mallory.privateKey) })).toMatchObject({
-      pass: false,
-      status: 407,
-    });
-    expect(await ask(link, { authorization: 'Basic x' })).toMatchObject({ pass: false, status: 407 });
-    expect(await ask(link, { authorization: token() })).toEqual({
-      pass: true,
-      consumer: 'rome',
-      purpose: 'api-server',
-    });
-  });
-
-  test('opens as many connections as one that shows tokens', async () => {
-    const { ask } = open();
-    const verdicts = await Promise.all(Array.from({ length: 400 }, (_, i) => ask(`10.71.1.${i % 250}`)));
-    expect(verdicts.filter(({ pass }) => pass)).toHaveLength(300);
-    expect(verdicts.at(-1)).toMatchObject({ pass: false, status: 429, consumer: 'rome' });
-  });
 });

@@ -16,7 +16,7 @@ export const filesWithCases = [
   'agent/pki/sealed-token.test.ts',
   'agent/storage/interrupted.real.test.ts',
   'agent/storage/snapshots/interrupted.real.test.ts',
-  'control/peerings/state-machine/decide.test.ts',
+  'control/peerings/state-machine/generated-reports.test.ts',
   'functions/api/isolation.test.ts',
   'scripts/agent-kit/kit.real.test.ts',
   'scripts/gen/chart/templates.real.test.ts',

@@ -1,145 +1,21 @@
 /** Desired sets over their life, on a cluster that only remembers: what ended stays ended, and touches nothing that came after it. */
 import { describe, expect, test } from 'vitest';
-import type { Cache, Cluster } from '#kube/model/types.ts';
 import { namespaces } from '#shared/domain/core-kinds.ts';
-import { type KubeObject, keyOf, type ResourceType } from '#shared/domain/kube-object.ts';
+import type { KubeObject, ResourceType } from '#shared/domain/kube-object.ts';
 import { type Log, silentLog } from '#shared/ports/log.ts';
-import type { PeeringPolicy } from '#shared/schema/isthmus/peering-policy.ts';
-import { identities } from '#shared/schema/liqo/identity.ts';
-import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
 import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import type { DesiredSet, KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
+import {
+  answer,
+  believing,
+  manifests,
+  namespace,
+  rememberingCluster,
+  set,
+  signal,
+  start,
+} from '../testing/remembering-cluster.ts';
 import type { PeerTrust } from '../trust/peer-trust.ts';
-import { createDesiredState } from './apply-desired.ts';
-
-const signal = new AbortController().signal;
-
-/** Applies and deletes at once; its caches never lag. */
-function rememberingCluster() {
-  const objects = new Map<string, KubeObject>();
-  const appliers = new Map<string, readonly string[]>();
-  const id = (type: ResourceType, key: string) => `${type.kind}|${key}`;
-  let uid = 0;
-  const cacheOf = (type: ResourceType) =>
-    ({
-      type,
-      list: () => [...objects.values()].filter((object) => object.kind === type.kind),
-      get: () => undefined,
-    }) as unknown as Cache<KubeObject>;
-  const api = {
-    apply: async (type: ResourceType, object: KubeObject, options: { readonly fieldManager: string }) => {
-      appliers.set(id(type, keyOf(object)), [options.fieldManager]);
-      uid += 1;
-      objects.set(id(type, keyOf(object)), { ...object, metadata: { ...object.metadata, uid: `${uid}` } });
-      return object;
-    },
-    mergePatch: async (type: ResourceType, ref: { name: string }, patch: { metadata: { annotations: object } }) => {
-      const known = objects.get(id(type, ref.name));
-      if (!known) throw new TypeError(`no ${ref.name}`);
-      const annotations = { ...known.metadata.annotations, ...patch.metadata.annotations };
-      objects.set(id(type, ref.name), { ...known, metadata: { ...known.metadata, annotations } });
-    },
-    appliers: async (type: ResourceType, ref: { namespace?: string; name: string }) =>
-      appliers.get(id(type, ref.namespace ? `${ref.namespace}/${ref.name}` : ref.name)) ?? [],
-    get: async (type: ResourceType, ref: { namespace?: string; name: string }) =>
-      objects.get(id(type, ref.namespace ? `${ref.namespace}/${ref.name}` : ref.name)),
-    delete: async (type: ResourceType, ref: { namespace?: string; name: string }) =>
-      objects.delete(id(type, ref.namespace ? `${ref.namespace}/${ref.name}` : ref.name)),
-  };
-  const cluster = { api, caches: { cache: cacheOf } } as unknown as Cluster;
-  return {
-    cluster,
-    caches: {
-      all: [namespaces, resourceSlices, identities, networkKinds.publicKeys, networkKinds.gatewayServers].map((type) =>
-        cacheOf(type),
-      ),
-    },
-    object: (kind: string, key: string) => objects.get(`${kind}|${key}`),
-    /** As kubectl would: it goes when its finalizers do. */
-    deleteByHand(kind: string, key: string): () => void {
-      const known = objects.get(`${kind}|${key}`) ?? expect.fail(`no ${key}`);
-      const metadata = { ...known.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
-      objects.set(`${kind}|${key}`, { ...known, metadata });
-      return () => objects.delete(`${kind}|${key}`);
-    },
-    names: () => [...objects.keys()].sort(),
-  };
-}
-
-const accepting = { enabled: true, autoAccept: true, peers: ['*'] };
-const policies = {
-  list: () => [
-    {
-      metadata: { name: 'default' },
-      spec: { asConsumer: accepting, asProvider: { ...accepting, maxResourcesPerPeer: {}, classes: ['default'] } },
-    },
-  ],
-} as unknown as Cache<PeeringPolicy>;
-
-/** What it asks and decides has tests of its own. */
-const believing: PeerTrust = {
-  check: async () => undefined,
-  takenBack: async () => false,
-  announcements: () => () => undefined,
-};
-
-const namespace = 'liqo-tenant-milan';
-const manifests: KubeManifest[] = [
-  { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
-  {
-    apiVersion: 'authentication.liqo.io/v1beta1',
-    kind: 'ResourceSlice',
-    metadata: { name: 'milan', namespace, labels: { 'liqo.io/replication': 'true', 'liqo.io/remoteID': 'milan' } },
-    spec: { class: 'default' },
-  },
-];
-const set = (peering: string, revision: number, state: 'present' | 'absent'): DesiredSet => ({
-  peering,
-  role: 'consumer',
-  peer: 'milan',
-  revision,
-  state,
-  peerDead: false,
-  objects: state === 'present' ? manifests : [],
-});
-const answer = (revision: number, ...sets: DesiredSet[]) => ({ revision, full: false, sets, answers: [] });
-
-function start(world = rememberingCluster(), trust = believing, log: Log = silentLog) {
-  const again = new Set<string>();
-  const sets = createDesiredState({
-    ...world,
-    policies,
-    trust,
-    clusterId: 'rome',
-    log,
-    onProgress: () => undefined,
-    again: (peering) => again.add(peering),
-  });
-  /** One pass for each, in the order in which the broker told them, and those that are asked for. */
-  const passOnce = async () => {
-    for (const peering of sets.peerings()) await sets.reconcile(peering, signal);
-    for (const peering of again) await sets.reconcile(peering, signal);
-  };
-  const settle = async () => {
-    for (let pass = 0; pass < 10; pass += 1)
-      for (const peering of [...sets.peerings()]) await sets.reconcile(peering, signal);
-  };
-  const give = (name: string, map: string) =>
-    world.cluster.api.apply(
-      namespaces,
-      {
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        metadata: {
-          name,
-          labels: { 'liqo.io/remote-cluster-id': 'milan' },
-          annotations: { 'liqo.io/managed-by-namespace-map': map },
-        },
-      },
-      { fieldManager: 'test' },
-    );
-  return { ...world, sets, settle, passOnce, give };
-}
 
 test('a peering that ended leaves the next one of the same pair alone', async () => {
   const { sets, settle, names } = start();
@@ -277,116 +153,6 @@ describe('a link that two opposite peerings share', () => {
     sets.accept(answer(2, set('pe_1', 2, 'absent')));
     await sets.reconcile('pe_1', signal);
     expect(sets.observed()[0]).toMatchObject({ appliedRevision: 1, refusals: [] });
-  });
-});
-
-describe('a peering whose slice a user of the cluster deletes', () => {
-  const slice = ['ResourceSlice', `${namespace}/milan`] as const;
-
-  test('is ended there: no object is made again, the report says so, and its end clears the rest', async () => {
-    const { sets, settle, names, deleteByHand } = start();
-    sets.accept(answer(1, set('pe_1', 1, 'present')));
-    await settle();
-    expect(sets.observed()[0]?.ended).toBeUndefined();
-    const gone = deleteByHand(...slice);
-    await settle();
-    gone();
-    await settle();
-    expect(names()).toEqual([`Namespace|${namespace}`]);
-    expect(sets.observed()).toMatchObject([{ peering: 'pe_1', ended: true }]);
-    sets.accept(answer(2, set('pe_1', 2, 'absent')));
-    await settle();
-    expect(names()).toEqual([]);
-  });
-
-  test('stays ended through a restart of the agent, and the next peering of the pair starts afresh', async () => {
-    const world = rememberingCluster();
-    const before = start(world);
-    before.sets.accept(answer(1, set('pe_1', 1, 'present')));
-    await before.settle();
-    const gone = world.deleteByHand(...slice);
-    await before.settle();
-    gone();
-    const after = start(world);
-    after.sets.accept({ ...answer(1, set('pe_1', 1, 'present')), full: true });
-    await after.settle();
-    expect(world.names()).toEqual([`Namespace|${namespace}`]);
-    expect(after.sets.observed()[0]?.ended).toBe(true);
-    after.sets.accept(answer(3, set('pe_1', 2, 'absent'), set('pe_2', 3, 'present')));
-    await after.settle();
-    expect(world.names()).toHaveLength(2);
-    expect(after.sets.observed().find(({ peering }) => peering === 'pe_2')?.ended).toBeUndefined();
-  });
-
-  test('is not taken for ended when an earlier peering of the pair is still going', async () => {
-    const { sets, settle, names, deleteByHand } = start();
-    sets.accept(answer(1, set('pe_1', 1, 'present')));
-    await settle();
-    const gone = deleteByHand(...slice);
-    sets.accept(answer(3, set('pe_1', 2, 'absent'), set('pe_2', 3, 'present')));
-    await settle();
-    gone();
-    await settle();
-    expect(names()).toHaveLength(2);
-    expect(sets.observed().every(({ ended }) => !ended)).toBe(true);
-  });
-});
-
-describe('a peering whose Identity, which no finalizer holds, a user of the cluster deletes', () => {
-  const identity: KubeManifest = {
-    apiVersion: 'authentication.liqo.io/v1beta1',
-    kind: 'Identity',
-    metadata: { name: 'controlplane-milan', namespace, labels: { 'liqo.io/remote-cluster-id': 'milan' } },
-    spec: { clusterID: 'milan', type: 'ControlPlane' },
-  };
-  const withIdentity = (revision: number): DesiredSet => ({
-    ...set('pe_1', revision, 'present'),
-    objects: [...manifests, identity],
-  });
-
-  test('is ended there, though nothing shows the deletion but that it is gone', async () => {
-    const { sets, settle, names, deleteByHand } = start();
-    sets.accept(answer(1, withIdentity(1)));
-    await settle();
-    expect(names()).toHaveLength(3);
-    deleteByHand('Identity', `${namespace}/controlplane-milan`)();
-    await settle();
-    expect(sets.observed()).toMatchObject([{ peering: 'pe_1', ended: true }]);
-    expect(names()).not.toContain(`Identity|${namespace}/controlplane-milan`);
-  });
-
-  test('goes on when the broker wants the Identity no longer', async () => {
-    const { sets, settle } = start();
-    sets.accept(answer(1, withIdentity(1)));
-    await settle();
-    sets.accept(answer(2, set('pe_1', 2, 'present')));
-    await settle();
-    expect(sets.observed()[0]?.ended).toBeUndefined();
-  });
-
-  test('goes on, and is made again, when the cluster has lost its namespace, too', async () => {
-    const { sets, settle, names, deleteByHand } = start();
-    sets.accept(answer(1, withIdentity(1)));
-    await settle();
-    for (const name of names()) deleteByHand(...(name.split('|') as [string, string]))();
-    await settle();
-    expect(sets.observed()[0]?.ended).toBeUndefined();
-    expect(names()).toHaveLength(3);
-  });
-
-  test('goes on when it is gone from a cache alone', async () => {
-    const world = rememberingCluster();
-    let blind = false;
-    const all = world.caches.all.map((cache) => ({
-      ...cache,
-      list: () => (blind && cache.type.kind === 'Identity' ? [] : cache.list()),
-    }));
-    const { sets, settle } = start({ ...world, caches: { all: all as typeof world.caches.all } });
-    sets.accept(answer(1, withIdentity(1)));
-    await settle();
-    blind = true;
-    await settle();
-    expect(sets.observed()[0]?.ended).toBeUndefined();
   });
 });
 

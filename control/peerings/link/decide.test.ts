@@ -1,95 +1,34 @@
 /** The network rows of the three exchanges, by the state machine alone. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { KubeManifest, ObservedObject, ObservedSet, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
+import type { KubeManifest } from '#shared/schema/protocol/agent-protocol.ts';
 import type { LinkLayout } from '../../model/link.ts';
 import type { NetworkTerms } from '../../model/network-terms.ts';
-import type { PeeringSpec, PeeringState, SideInput } from '../../model/peering-records.ts';
+import type { PeeringState, SideInput } from '../../model/peering-records.ts';
 import { openFacts } from '../../testing/simulated-cluster.ts';
 import { linkingFacts } from '../../testing/simulated-link.ts';
-import { initialState } from '../core/peering-state.ts';
-import { type ReconcileInput, reconcilePeering } from '../state-machine/decide.ts';
 import { nextLink } from './decide.ts';
 import { type EndReport, readEnd } from './reports.ts';
-
-const now = Date.UTC(2026, 0, 1);
-const network: NetworkTerms = { enabled: true, gatewayLocation: 'provider', mtu: 1340, inBand: false };
-const spec: PeeringSpec = {
-  id: 'pe_1',
-  consumer: 'rome',
-  provider: 'milan',
-  resources: {},
-  class: 'default',
+import {
+  configuration,
+  connection,
+  here,
+  key,
+  milanKey,
   network,
-  nonce: 'bm9uY2U=',
-  createdAt: now,
-  requestedBy: 'api-key/ak_1',
-};
-const romeKey = Buffer.alloc(32, 1).toString('base64');
-const milanKey = Buffer.alloc(32, 2).toString('base64');
-const object = (kind: string, name: string, data: Record<string, unknown> = {}): ObservedObject => ({
-  apiVersion: 'networking.liqo.io/v1beta1',
-  kind,
-  name,
-  uid: kind,
-  generation: 1,
-  data,
-});
-const configuration = (name: string, status: 'True' | 'False' = 'True', message = '') =>
-  object('Configuration', name, {
-    remote: { cidr: { pod: ['10.201.0.0/16'], external: ['10.71.0.0/16'] } },
-    conditions: [{ type: 'NetworkCIDRsConfigured', status, reason: 'R', message, observedGeneration: 1 }],
-  });
-const server = (...candidates: string[]) =>
-  object('GatewayServer', 'rome', {
-    candidates,
-    conditions:
-      candidates.length > 0 ? [] : [{ type: 'Ready', status: 'False', reason: 'R', message: 'no node has an address' }],
-  });
-const client = object('GatewayClient', 'milan', {});
-const key = (peer: string, publicKey: string) => object('Secret', `gw-${peer}`, { publicKey });
-const connection = (peer: string, value: string, more: object = {}) =>
-  object('Connection', `gw-${peer}`, { value, ...more });
-const working = [
-  object('Identity', 'controlplane-milan', { kubeconfigReady: true }),
-  object('ResourceSlice', 'milan', { conditions: [{ type: 'Resources', status: 'Accepted' }] }),
-  object('Node', 'milan', { ready: true }),
-];
-const here = [configuration('milan'), client, key('milan', romeKey)];
-const there = [configuration('rome'), server('192.0.2.1:30000', '192.0.2.2:30000'), key('rome', milanKey)];
+  object,
+  report,
+  romeKey,
+  run,
+  server,
+  spec,
+  there,
+  working,
+} from './testing/link-reports.ts';
 
-const report = (
-  role: PeeringRole,
-  objects: readonly ObservedObject[],
-  change: Partial<ObservedSet> = {},
-): SideInput => ({
-  facts: linkingFacts(openFacts),
-  lastSeenAt: now,
-  offlineFrom: now + 90_000,
-  left: false,
-  observed: { peering: 'pe_1', role, appliedRevision: 1, objects: [...objects], refusals: [], ...change },
-});
-const run = (
-  consumer: readonly ObservedObject[],
-  provider: readonly ObservedObject[],
-  change: Partial<ReconcileInput> = {},
-) =>
-  reconcilePeering({
-    spec,
-    state: initialState,
-    consumer: report('consumer', consumer),
-    provider: report('provider', provider),
-    opposite: false,
-    now,
-    ...change,
-  });
 const wanted = (objects: readonly KubeManifest[] | undefined, kind: string) => objects?.find((o) => o.kind === kind);
 const linkKinds = (objects: readonly KubeManifest[] | undefined) =>
   objects?.filter((o) => o.apiVersion.startsWith('networking')).map((o) => o.kind);
-const unmet = ({ conditions }: PeeringState) => {
-  const found = conditions.find(({ type }) => type === 'NetworkReady');
-  return found?.status === 'True' ? 'Linked' : `${found?.reason}/${found?.side}`;
-};
 
 describe('the exchanges of a link', () => {
   test('begin with the ranges of both and the gateway that is dialled', () => {
@@ -194,116 +133,6 @@ describe('the exchanges of a link', () => {
     const off = run(here, there, { state, spec: { ...spec, network: { ...network, enabled: false } } });
     expect(linkKinds(off.desiredConsumer?.objects)).toEqual([]);
     expect(off.state.link).toBeUndefined();
-  });
-});
-
-describe('a peering with a network', () => {
-  const up = (peer: string) => connection(peer, 'Connected', { latency: '1ms' });
-
-  test('is Ready when both ends say Connected, measured or not, and tells what it could not read', () => {
-    const odd = connection('milan', 'Connected', { latency: 'N/A', packetLoss: 300 });
-    const { state } = run([...working, ...here, odd], [...there, connection('rome', 'Connected', { latency: 'N/A' })]);
-    expect(state.phase).toBe('Ready');
-    expect(state.link?.consumer.connection).toMatchObject({ value: 'Connected' });
-    expect(state.link?.consumer.connection).not.toHaveProperty('latency');
-    expect(state.warnings).toEqual([
-      { side: 'consumer', message: expect.stringContaining('Connection gw-milan: packetLoss is 300') },
-    ]);
-    const mended = run([...working, ...here, up('milan')], [...there, up('rome')], { state });
-    expect(mended.state).not.toHaveProperty('warnings');
-  });
-
-  test.each<{ when: string; consumer: ObservedObject[]; provider: ObservedObject[]; is: string; says: RegExp }>([
-    {
-      when: 'nothing is granted',
-      consumer: [],
-      provider: [],
-      is: 'WaitingForConfiguration/provider',
-      says: /milan has no ranges for rome yet$/,
-    },
-    {
-      when: 'a range is not granted',
-      consumer: [configuration('milan', 'False', 'pool exhausted')],
-      provider: [configuration('rome')],
-      is: 'WaitingForConfiguration/consumer',
-      says: /rome has no ranges for milan yet: pool exhausted/,
-    },
-    {
-      when: 'the gateway has no endpoint',
-      consumer: [configuration('milan')],
-      provider: [configuration('rome'), server()],
-      is: 'WaitingForEndpoint/provider',
-      says: /the gateway of milan cannot be reached from outside yet: no node has an address/,
-    },
-    {
-      when: 'the client has no key',
-      consumer: [configuration('milan'), client],
-      provider: there,
-      is: 'WaitingForKey/consumer',
-      says: /the gateway of rome has no key yet/,
-    },
-    {
-      when: 'neither end has heard the other',
-      consumer: here,
-      provider: there,
-      is: 'Connecting/provider',
-      says: /milan has not reached rome yet/,
-    },
-    {
-      when: 'one end hears nothing',
-      consumer: [...here, connection('milan', 'Error')],
-      provider: [...there, up('rome')],
-      is: 'LinkDown/consumer',
-      says: /rome hears nothing from milan at 192.0.2.1:30000/,
-    },
-    {
-      when: 'both ends are connected',
-      consumer: [...here, up('milan')],
-      provider: [...there, up('rome')],
-      is: 'Linked',
-      says: /are linked/,
-    },
-  ])('says $is when $when', ({ consumer, provider, is, says }) => {
-    const { state } = run([...working, ...consumer], provider);
-    expect([unmet(state), state.phase]).toEqual([is, is === 'Linked' ? 'Ready' : 'Negotiating']);
-    const found = state.conditions.find(({ type }) => type === 'NetworkReady');
-    expect(found?.message).toMatch(says);
-    if (is !== 'Linked') expect(found?.action).not.toBe('');
-  });
-
-  test('is Ready only when the node is, too', () => {
-    const { state } = run([...here, up('milan')], [...there, up('rome')]);
-    expect(unmet(state)).toBe('Linked');
-    expect(state.phase).not.toBe('Ready');
-  });
-
-  test('is Degraded when the link goes down, and says on which side and where', () => {
-    const ready = run([...working, ...here, up('milan')], [...there, up('rome')]).state;
-    const down = run([...working, ...here, up('milan')], [...there, connection('rome', 'Connecting')], {
-      state: ready,
-    });
-    expect([down.state.phase, unmet(down.state)]).toEqual(['Degraded', 'LinkDown/provider']);
-    const gone = run([...working, configuration('milan')], there, { state: ready });
-    expect([gone.state.phase, unmet(gone.state)]).toEqual(['Degraded', 'LinkDown/provider']);
-  });
-
-  test('fails when a cluster refuses its part of the link, in the words of that cluster', () => {
-    const refusals = [
-      { object: 'Configuration/liqo-tenant-rome/rome', code: 'policy_refused', message: 'not that range' },
-    ];
-    const { state } = run(here, [], { provider: report('provider', [], { refusals }) });
-    expect([state.phase, unmet(state)]).toEqual(['Failed', 'Refused/provider']);
-    expect(state.conditions.find(({ type }) => type === 'NetworkReady')?.message).toContain('not that range');
-  });
-
-  test('keeps the time of a report while nothing in it changes', () => {
-    const first = run([...here, up('milan')], [...there, up('rome')]).state;
-    const later = run([...here, up('milan')], [...there, connection('rome', 'Connected', { latency: '2ms' })], {
-      state: first,
-      now: now + 5_000,
-    }).state;
-    expect(later.link?.consumer.connection?.reportedAt).toBe(now);
-    expect(later.link?.provider.connection).toMatchObject({ latency: '2ms', reportedAt: now + 5_000 });
   });
 });
 

@@ -1,72 +1,14 @@
-import fc from 'fast-check';
+/** The phases of a peering that lives, and what each side is asked for, by what both report. */
 import { describe, expect, test } from 'vitest';
 import { canonical } from '#shared/domain/canonical-json.ts';
-import type { ClusterFacts, ObservedObject, ObservedSet, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
-import { countOf } from '#test/harness/cases.ts';
+import type { ObservedObject, PeeringRole } from '#shared/schema/protocol/agent-protocol.ts';
 import type { Phase } from '../../model/peering.ts';
-import type {
-  DesiredContent,
-  DesiredRecord,
-  PeeringSpec,
-  PeeringState,
-  SideInput,
-} from '../../model/peering-records.ts';
+import type { DesiredContent, PeeringState, SideInput } from '../../model/peering-records.ts';
 import { openFacts } from '../../testing/simulated-cluster.ts';
 import { initialState } from '../core/peering-state.ts';
-import { validateConsumer, validateProvider } from '../terms/consent.ts';
 import { type ReconcileInput, reconcilePeering } from './decide.ts';
+import { identity, node, now, refusal, reported, secret, slice, spec, tenant } from './testing/reports.ts';
 
-const now = Date.UTC(2026, 0, 1);
-const spec: PeeringSpec = {
-  id: 'pe_1',
-  consumer: 'rome',
-  provider: 'milan',
-  resources: { cpu: '2' },
-  class: 'default',
-  nonce: 'bm9uY2U=',
-  createdAt: now,
-  requestedBy: 'api-key/ak_1',
-};
-const object = (kind: string, name: string, data: Record<string, unknown> = {}): ObservedObject => ({
-  apiVersion: 'v1',
-  kind,
-  name,
-  uid: kind,
-  data,
-});
-const secret = object('Secret', 'liqo-signed-nonce', { signedNonce: 'c2ln', csr: 'Y3Ny', publicKey: 'a2V5' });
-const tenant = object('Tenant', 'rome', {
-  authParams: {
-    ca: 'Y2E=',
-    signedCRT: 'Y3J0',
-    apiServer: 'https://milan:6443',
-    awsConfig: { awsSecretAccessKey: 'no' },
-  },
-  tenantNamespace: 'liqo-tenant-rome',
-});
-const identity = object('Identity', 'controlplane-milan', { kubeconfigReady: true });
-const slice = (status: 'Accepted' | 'Denied', message = '', reason = 'R') =>
-  object('ResourceSlice', 'milan', {
-    conditions: [
-      { type: 'Authentication', status: 'Accepted' },
-      { type: 'Resources', status, reason, message },
-    ],
-    resources: { cpu: '2' },
-  });
-const node = (ready: boolean) => object('Node', 'milan', { ready, reason: 'KubeletDown', message: 'no route' });
-
-const reported = (
-  role: PeeringRole,
-  objects: readonly ObservedObject[],
-  change: Partial<ObservedSet> = {},
-): ObservedSet => ({
-  peering: 'pe_1',
-  role,
-  appliedRevision: 1,
-  objects: [...objects],
-  refusals: [],
-  ...change,
-});
 const side = (change: Partial<SideInput> = {}): SideInput => ({
   facts: openFacts,
   lastSeenAt: now,
@@ -87,7 +29,6 @@ const consumer = (...objects: ObservedObject[]) => side({ observed: reported('co
 const provider = (...objects: ObservedObject[]) => side({ observed: reported('provider', objects) });
 const wasReady: PeeringState = { ...initialState, consentedAt: now, phase: 'Ready', phaseSince: { Ready: now } };
 const kinds = (content: DesiredContent | undefined) => content?.objects.map((o) => o.kind) ?? [];
-const refusal = (code: string) => [{ object: 'ResourceSlice/liqo-tenant-milan/milan', code, message: 'no' }];
 
 describe('a living peering', () => {
   test.each<{ when: string; given: Partial<ReconcileInput>; phase: Phase; unmet: string }>([
@@ -309,188 +250,5 @@ describe('a living peering', () => {
     );
     const authenticated = later.state.conditions.find((c) => c.type === 'Authenticated');
     expect(authenticated).toMatchObject({ reason: 'WaitingForCertificate', since: now });
-  });
-});
-
-/** Any report that agents could send, sensible or not. */
-const anyObject = fc.oneof(
-  fc.constantFrom(
-    secret,
-    tenant,
-    identity,
-    slice('Accepted'),
-    slice('Denied'),
-    node(true),
-    node(false),
-    object('Namespace', 'liqo-tenant-milan'),
-  ),
-  fc
-    .record({
-      kind: fc.constantFrom('Secret', 'Tenant', 'Identity', 'ResourceSlice', 'Node', 'Thing'),
-      data: fc.dictionary(fc.constantFrom('signedNonce', 'authParams', 'conditions', 'ready', 'x'), fc.jsonValue()),
-    })
-    .map(({ kind, data }) => object(kind, 'milan', data as Record<string, unknown>)),
-);
-const closed: ClusterFacts = { ...openFacts, policies: [] };
-const anySide = (role: PeeringRole) =>
-  fc.record({
-    facts: fc.constantFrom(openFacts, openFacts, openFacts, closed),
-    lastSeenAt: fc.constantFrom(now, now - 60_000, now - 200_000),
-    left: fc.boolean().map((b) => b && role === 'provider'),
-    objects: fc.option(fc.array(anyObject, { maxLength: 5 }), { nil: undefined }),
-    applied: fc.nat(6),
-    refused: fc.boolean(),
-  });
-const anyMoment = fc.record({
-  consumer: anySide('consumer'),
-  provider: anySide('provider'),
-  opposite: fc.boolean(),
-  after: fc.constantFrom(0, 100, 20_000, 31_000, 51_000),
-  unpeer: fc.boolean(),
-});
-
-describe('any course of reports', () => {
-  test('leads to answers that are stable, consistent, and never both ready and absent', () => {
-    fc.assert(
-      fc.property(fc.array(anyMoment, { minLength: 1, maxLength: 8 }), (moments) => {
-        let state = initialState;
-        let time = now;
-        let revision = 0;
-        let unpeerRequestedAt: number | undefined;
-        const desired: Partial<Record<PeeringRole, DesiredRecord>> = {};
-        for (const moment of moments) {
-          time += moment.after;
-          if (moment.unpeer) unpeerRequestedAt ??= time;
-          // No agent has applied what was not written yet.
-          const known = revision;
-          const of = (role: PeeringRole): SideInput => {
-            const { objects, applied, refused, ...rest } = moment[role];
-            const refusals = refused ? refusal('policy_refused') : [];
-            const observed =
-              objects && reported(role, objects, { appliedRevision: Math.min(applied, known), refusals });
-            const wanted = desired[role];
-            return {
-              ...rest,
-              offlineFrom: rest.lastSeenAt + 90_000,
-              ...(observed ? { observed } : {}),
-              ...(wanted ? { desired: wanted } : {}),
-            };
-          };
-          const at = (before: PeeringState): ReconcileInput => ({
-            spec: unpeerRequestedAt === undefined ? spec : { ...spec, unpeerRequestedAt },
-            state: before,
-            consumer: of('consumer'),
-            provider: of('provider'),
-            opposite: moment.opposite,
-            now: time,
-          });
-          const result = reconcilePeering(at(state));
-          expect(canonical(reconcilePeering(at(state)))).toBe(canonical(result));
-          const before = state;
-          state = result.state;
-          for (const [role, content] of [
-            ['consumer', result.desiredConsumer],
-            ['provider', result.desiredProvider],
-          ] as const) {
-            const old = desired[role];
-            if (old) expect(content).toBeDefined();
-            if (old?.state === 'absent') expect(content?.state).toBe('absent');
-            if (old?.peerDead) expect(content?.peerDead).toBe(true);
-            if (
-              !content ||
-              (old &&
-                canonical([old.state, old.peerDead, old.objects]) ===
-                  canonical([content.state, content.peerDead, content.objects]))
-            )
-              continue;
-            revision += 1;
-            const absentRevision = content.state === 'absent' ? (old?.absentRevision ?? revision) : undefined;
-            const { state: wanted, peerDead, objects } = content;
-            desired[role] = {
-              peering: 'pe_1',
-              role,
-              peer: 'x',
-              revision,
-              state: wanted,
-              peerDead,
-              objects,
-              ...(absentRevision === undefined ? {} : { absentRevision }),
-            };
-          }
-          const again = reconcilePeering(at(state));
-          expect(canonical([again.desiredConsumer, again.desiredProvider])).toBe(
-            canonical([result.desiredConsumer, result.desiredProvider]),
-          );
-          const states = [result.desiredConsumer?.state, result.desiredProvider?.state];
-          if (state.phase === 'Ready') expect(states).toEqual(['present', 'present']);
-          if (states.includes('absent')) expect(['Unpeering', 'Gone']).toContain(state.phase);
-          if (before.phase === 'Gone') expect(state.phase).toBe('Gone');
-          if (before.removal) expect(state.removal).toMatchObject(before.removal);
-          if (state.removal && time >= state.removal.startedAt + 50_000) expect(state.phase).toBe('Gone');
-          if (state.phase === 'Unpeering')
-            expect(result.nextLook).toBeLessThanOrEqual((state.removal?.startedAt ?? 0) + 50_000);
-          if (result.nextLook !== undefined) expect(result.nextLook).toBeGreaterThan(time);
-        }
-      }),
-      { numRuns: countOf(2_000, 400) },
-    );
-  }, 300_000);
-});
-
-describe('consent', () => {
-  const policy = openFacts.policies[0];
-  if (!policy) throw new Error('the facts of the simulation have a policy');
-  const facts = (...providers: Partial<typeof policy.asProvider>[]): ClusterFacts => ({
-    ...openFacts,
-    policies: providers.map((change, i) => ({
-      ...policy,
-      name: `p${i}`,
-      asProvider: { ...policy.asProvider, ...change },
-    })),
-  });
-  test.each([
-    { when: 'a policy accepts by itself', given: facts({}), kind: 'granted' },
-    { when: 'it names the consumer', given: facts({ peers: ['rome'] }), kind: 'granted' },
-    { when: 'it names others only', given: facts({ peers: ['turin'] }), kind: 'undecided' },
-    { when: 'there is none', given: facts(), kind: 'undecided' },
-    { when: 'it is switched off', given: facts({ enabled: false }), kind: 'undecided' },
-    { when: 'a human must agree', given: facts({ autoAccept: false }), kind: 'undecided' },
-    { when: 'it gives less', given: facts({ maxResourcesPerPeer: { cpu: '1' } }), kind: 'refused' },
-    {
-      when: 'it gives exactly that, written otherwise',
-      given: facts({ maxResourcesPerPeer: { cpu: '2000m' } }),
-      kind: 'granted',
-    },
-    { when: 'it limits something else', given: facts({ maxResourcesPerPeer: { memory: '1' } }), kind: 'granted' },
-    { when: 'it offers another class', given: facts({ classes: ['gold'] }), kind: 'refused' },
-    {
-      when: 'one of two gives enough',
-      given: facts({ maxResourcesPerPeer: { cpu: '1' } }, { maxResourcesPerPeer: { cpu: '4' } }),
-      kind: 'granted',
-    },
-    {
-      when: 'the one that gives enough wants to be asked',
-      given: facts({ maxResourcesPerPeer: { cpu: '1' } }, { autoAccept: false }),
-      kind: 'undecided',
-    },
-  ])('of the provider is $kind when $when', ({ given, kind }) => {
-    expect(validateProvider(given, spec).kind).toBe(kind);
-  });
-
-  test('is what an administrator of the cluster gave there for that peer and role, and no more', () => {
-    const waiting = facts({ autoAccept: false });
-    const agreed = (peer: string, role: PeeringRole): ClusterFacts => ({
-      ...waiting,
-      consents: [{ peer, roles: [role] }],
-    });
-    expect(validateProvider(agreed('rome', 'provider'), spec).kind).toBe('granted');
-    expect(validateProvider(agreed('rome', 'consumer'), spec).kind).toBe('undecided');
-    expect(validateProvider(agreed('turin', 'provider'), spec).kind).toBe('undecided');
-  });
-
-  test('of the consumer goes by its own side of the policy', () => {
-    const not = { ...openFacts, policies: [{ ...policy, asConsumer: { ...policy.asConsumer, peers: ['turin'] } }] };
-    expect(validateConsumer(openFacts, spec).kind).toBe('granted');
-    expect(validateConsumer(not, spec)).toMatchObject({ kind: 'undecided', message: expect.stringContaining('rome') });
   });
 });
