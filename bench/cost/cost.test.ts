@@ -2,9 +2,13 @@
 import { describe, expect, test } from 'vitest';
 import { cloudFunctions } from '#functions/catalogue.ts';
 import { idleCost } from '#infra/rules/idle-cost.ts';
+import { once } from '#test/harness/in-order.ts';
 import { measureListener } from './listener.ts';
 import { dollars } from './prices.ts';
 import { dayMs, flap, measureCost, openStage } from './scenarios.ts';
+
+/** By an eighth of a day each. */
+const measured = once(() => measureCost(0.125));
 
 describe('an hour of an idle cluster', () => {
   test('is twelve pings of 300 s, half of them noted, and not a single request', async () => {
@@ -77,7 +81,7 @@ test('each watch event that the broker is told of is one request, one event and 
 });
 
 test('the targets hold: an idle cluster 0.03 USD a month, a peering 0.0003, an idle stack 5', async () => {
-  const readings = await measureCost(0.25);
+  const readings = await measured();
   expect(30 * dollars(readings.clusterDay.units)).toBeLessThanOrEqual(0.03);
   expect(dollars(readings.peeringSetUp.units)).toBeLessThanOrEqual(0.0003);
   expect(30 * dollars(readings.stackDay.units) + 15 * 0.1 + 3).toBeLessThanOrEqual(5);
@@ -94,7 +98,7 @@ test('a portal that listens is a ping and a pong every five minutes, fourteen op
 });
 
 test('samples for graphs take no request of their own: a read and a write of an item below 2 KB, and a look at whether the peering is of the cluster', async () => {
-  const { samplesDay } = await measureCost(0.125);
+  const { samplesDay } = await measured();
   const { writeUnit, readUnit } = samplesDay.units;
   const reports = 2 * 288;
   expect(samplesDay.calls).toEqual({});

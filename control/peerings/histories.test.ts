@@ -5,6 +5,7 @@ import { codeOf } from '#shared/errors/app-error.ts';
 import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { ClusterFacts } from '#shared/schema/protocol/agent-protocol.ts';
+import { drawn } from '#test/harness/cases.ts';
 import { createLocalBus, type LocalBus } from '../adapters/local-bus/local-bus.ts';
 import { createMemoryStore } from '../adapters/memory/memory-store.ts';
 import type { DesiredRecord, PeeringRecord } from '../model/peering-records.ts';
@@ -300,7 +301,7 @@ describe('any history of requests, reports, failures and crashes', () => {
         }
         expect(faulty.writes.count).toBe(before);
       }),
-      { numRuns: 150 },
+      drawn(150, { numRuns: 50, seed: 1 }),
     );
   }, 120_000);
 });

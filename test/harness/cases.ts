@@ -16,6 +16,10 @@ export const filesWithCases = [
   'agent/pki/sealed-token.test.ts',
   'agent/storage/interrupted.real.test.ts',
   'agent/storage/snapshots/interrupted.real.test.ts',
+  'control/cross-tenant-isolation.test.ts',
+  'control/isolation.test.ts',
+  'control/peerings/cross-tenant-histories.test.ts',
+  'control/peerings/histories.test.ts',
   'control/peerings/state-machine/generated-reports.test.ts',
   'functions/api/isolation.test.ts',
   'scripts/agent-kit/kit.real.test.ts',
@@ -46,3 +50,12 @@ export const casesOf = <T>(all: readonly T[], kept: readonly T[]): readonly T[] 
 
 /** The same for generated cases, by their number. */
 export const countOf = (all: number, kept: number): number => (takesAll ? all : kept);
+
+/**
+ * Parameters of fast-check: `all` cases from a new seed in `npm run test:long`, `kept` ones in `npm test`, from one seed, so that what a few of them happen to
+ * reach is the same in every run.
+ */
+export const drawn = (
+  all: number,
+  kept: { readonly numRuns: number; readonly seed: number },
+): typeof kept | { readonly numRuns: number } => (takesAll ? { numRuns: all } : kept);
