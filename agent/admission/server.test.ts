@@ -121,6 +121,29 @@ test('a body that takes too long ends with its connection', async () => {
   await eventually('the end', async () => slow.isClosed());
 });
 
+test('headers that take too long end with their connection, and a spare connection that has asked nothing yet does not', async () => {
+  const server = await start(() => allow, { patienceMs: 100 });
+  const [spare, slow] = [tls.connect({ ...target(server) }), tls.connect({ ...target(server) })];
+  const closed = new Set<tls.TLSSocket>();
+  for (const socket of [spare, slow]) {
+    closers.push(() => socket.destroy());
+    // Unread, the answer to it would keep the socket open.
+    if (socket === slow) socket.resume();
+    socket.on('error', () => undefined).on('close', () => closed.add(socket));
+    await new Promise((resolve) => (socket.authorized ? resolve(undefined) : socket.once('secureConnect', resolve)));
+  }
+  slow.write(`POST ${path} HTTP/1.1\r\nHost: x\r\n`);
+  await eventually('the end of the slow one', async () => closed.has(slow));
+  let text = '';
+  spare.on('data', (piece) => {
+    text += piece;
+  });
+  const body = reviewOf();
+  spare.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  await eventually('the answer to the spare one', async () => text.includes('"allowed":true'));
+  expect(text).toMatch(/^HTTP\/1.1 200 /);
+});
+
 test('a budget is held until the review is judged', async () => {
   let judge = (_: Verdict): void => undefined;
   let asked = 0;

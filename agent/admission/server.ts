@@ -31,7 +31,7 @@ export interface ServerOptions {
   readonly onVerdict?: OnVerdict;
   /** Of all bodies that are read or judged at a time. */
   readonly budgetBytes?: number;
-  /** For the TLS handshake, for headers, and for a whole request. */
+  /** For the TLS handshake, for headers once they have begun, and for a body. */
   readonly patienceMs?: number;
 }
 
@@ -53,6 +53,8 @@ const maxInFlight = 500;
 /** Text and objects of a body take several times its size; the container has 512 MiB. */
 const defaultBudgetBytes = 32 * 1024 * 1024;
 const defaultPatienceMs = 5_000;
+/** Of a connection without a request: longer than the 90 s for which Go's HTTP client keeps it. */
+const idleMs = 120_000;
 /** Below the 5 s that the API server waits, so that the reason gets through. */
 const deadlineMs = 4_000;
 
@@ -81,6 +83,7 @@ export async function serveAdmission({
     minVersion: 'TLSv1.2' as const,
     ...(clientCa !== undefined && { ca: clientCa }),
   });
+  const beginnings = new WeakMap<Socket, NodeJS.Timeout>();
   const server = https.createServer(
     {
       ...context(certificate),
@@ -89,6 +92,7 @@ export async function serveAdmission({
       ...(clientCa !== undefined && { requestCert: true, rejectUnauthorized: true }),
     },
     (request, response) => {
+      clearInterval(beginnings.get(request.socket));
       const reply = ([status, body]: Reply): void => {
         const text = JSON.stringify(body);
         response.writeHead(status, {
@@ -111,7 +115,7 @@ export async function serveAdmission({
       if (size > bytesLeft) return reply([429, { error: 'too many bytes of reviews at a time' }]);
       inFlight++;
       bytesLeft -= size;
-      readBody(request)
+      readBody(request, patienceMs)
         .then((body) => review(path, hook, body, { log, onVerdict }))
         .then(reply, (error: unknown) => {
           log.debug('review not answered', { path, error: String(error) });
@@ -123,9 +127,10 @@ export async function serveAdmission({
         });
     },
   );
-  server.requestTimeout = patienceMs;
-  server.headersTimeout = patienceMs;
-  server.keepAliveTimeout = 120_000;
+  server.requestTimeout = idleMs;
+  server.headersTimeout = idleMs;
+  server.keepAliveTimeout = idleMs;
+  server.on('secureConnection', (socket: Socket) => beginnings.set(socket, watchBeginning(socket, patienceMs)));
   if (mayCall !== undefined) {
     server.prependListener('connection', (socket: Socket) => {
       if (mayCall(socket.remoteAddress)) return;
@@ -155,14 +160,36 @@ export async function serveAdmission({
 /** Of one length, so that comparing takes the same time for every guess. */
 const digestOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
 
-/** Node ends the body at its Content-Length, and the connection when that takes longer than `requestTimeout`. */
-function readBody(request: IncomingMessage): Promise<string> {
+/**
+ * Ends a connection that has sent the beginning of its first request, and not all of its headers `patienceMs` later. One that has sent nothing stays: Go's
+ * HTTP client keeps spare connections for 90 s, and a review that is sent while the server ends one fails.
+ */
+function watchBeginning(socket: Socket, patienceMs: number): NodeJS.Timeout {
+  const silent = socket.bytesRead;
+  let hasBegun = false;
+  const timer = setInterval(() => {
+    if (hasBegun) socket.destroy();
+    hasBegun = socket.bytesRead > silent;
+  }, patienceMs);
+  socket.once('close', () => clearInterval(timer));
+  return timer;
+}
+
+/** Node ends the body at its Content-Length; the connection ends when that takes longer than `patienceMs`. */
+function readBody(request: IncomingMessage, patienceMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
+    const late = setTimeout(() => request.destroy(), patienceMs);
     request.on('data', (piece: Buffer) => pieces.push(piece));
     request.on('error', reject);
-    request.once('close', () => reject(new Error('the question broke off')));
-    request.once('end', () => resolve(Buffer.concat(pieces).toString('utf8')));
+    request.once('close', () => {
+      clearTimeout(late);
+      reject(new Error('the question broke off'));
+    });
+    request.once('end', () => {
+      clearTimeout(late);
+      resolve(Buffer.concat(pieces).toString('utf8'));
+    });
   });
 }
 
