@@ -246,6 +246,8 @@ test('B109 a claim that goes takes its data at the provider with it, which is to
   await removeClaim('there');
   await removeClaim('kept');
   await eventually('the remote claim gone', async () => (await remote('there')) === undefined);
+  // The watch hears of it a moment after an answer of the API server shows it.
+  await eventually('the deletion to be watched', () => lastSeen.length > 0);
   expect(lastSeen).toEqual(['there delete']);
   await eventually(
     'Released',

@@ -1,6 +1,6 @@
 /**
  * A store that counts the request units which the same calls would consume in DynamoDB through `control/adapters/dynamodb`, from the sizes of
- * the items. `cost.real.test.ts` holds the count against what DynamoDB Local says it consumed.
+ * the items. `cost.long.test.ts` holds the count against what DynamoDB Local says it consumed.
  */
 import { expiryOf } from '#control/adapters/dynamodb/item.ts';
 import type { Item, Many, NewEvent, Op, Store } from '#control/ports/store.ts';

@@ -67,6 +67,8 @@ export function typeOf(object: KubeObject): ResourceType {
 
 export const installManager = 'isthmus-cli';
 const lookAgainMs = 250;
+/** Of all CRDs of an installation together: with 34 of them, an API server on a machine at a load of 20 took longer than 30 s. */
+const establishedWithinMs = 120_000;
 
 /** Brings the cluster to the state of the manifests. */
 export async function applyManifests(
@@ -79,7 +81,7 @@ export async function applyManifests(
   const others = manifests.filter(({ kind }) => kind !== 'CustomResourceDefinition');
   step.update(`${crds.length} custom resource definitions`);
   await Promise.all(crds.map((crd) => kube.apply(typeOf(crd), crd, installManager)));
-  await Promise.all(crds.map((crd) => established(io, kube, crd.metadata.name)));
+  await allEstablished(io, kube, crds);
   for (const object of others) {
     step.update(`${object.kind} ${object.metadata.name}`);
     if (madeOnce.has(object.kind)) await createIfAbsent(io, kube, object);
@@ -151,17 +153,28 @@ const served = (io: CliIo, object: KubeObject, write: () => Promise<unknown>): P
     () => new AppError('deadline_exceeded', `the API server does not serve ${object.kind} yet`),
   );
 
-const established = (io: CliIo, kube: KubeClient, name: string): Promise<true> =>
+/** One poll at a time: a CRD is 10 to 100 kB, and polls of all of them at once keep a busy API server from establishing any. */
+async function allEstablished(io: CliIo, kube: KubeClient, crds: readonly KubeObject[]): Promise<void> {
+  const deadline = io.clock.now() + establishedWithinMs;
+  for (const { metadata } of crds) await established(io, kube, metadata.name, Math.max(0, deadline - io.clock.now()));
+}
+
+const established = (io: CliIo, kube: KubeClient, name: string, withinMs: number): Promise<true> =>
   poll(
     io,
-    30_000,
+    withinMs,
     () =>
       orLater(async () => {
         const crd = await kube.get(customResourceDefinitions, { name });
         const conditions = crd?.status?.conditions ?? [];
         return conditions.some(({ type, status }) => type === 'Established' && status === 'True') ? true : undefined;
       }),
-    () => new AppError('deadline_exceeded', `the API server has not established the CRD ${name} within 30 s`),
+    () =>
+      new AppError(
+        'deadline_exceeded',
+        `the API server has not established the CRD ${name} within ${establishedWithinMs / 1_000} s`,
+        { detail: { remedy: 'the API server is slow or busy: run the same command again when it answers sooner' } },
+      ),
   );
 
 /** What keeps a pod from running, in the kubelet's words. */

@@ -36,7 +36,6 @@ export const filesWithCases = [
   'test/orderings/storage/snapshots.test.ts',
   'test/system/declarative/gitops.real.test.ts',
   'test/system/leaving/leaving.real.test.ts',
-  'test/system/network/network.real.test.ts',
   'test/system/peering/interrupted.real.test.ts',
 ] as const;
 

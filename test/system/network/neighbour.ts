@@ -5,7 +5,6 @@ import { nodes, pods, services } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { networkPort } from '#shared/domain/network-keys.ts';
 import { networkKinds } from '#shared/schema/liqo/network-resources.ts';
-import { countOf } from '#test/harness/cases.ts';
 import { Netns, type NetnsFixture } from '#test/harness/netns.ts';
 import { must, run } from '#test/harness/program.ts';
 import type { ClusterName, Stage } from '../whole-clusters/stage.ts';
@@ -15,8 +14,6 @@ const highest = 65_535;
 const all = Array.from({ length: highest }, (_, i) => i + 1);
 /** Of five seconds each. */
 const patientLooks = 6;
-/** Where all cases run, every port is asked, which takes half a minute for each address. */
-const stride = countOf(1, 61);
 
 /** Ports at which anything in that network namespace listens, by its own kernel: no other can take a connection there. */
 async function listening({ pid }: Netns): Promise<readonly number[]> {
@@ -30,7 +27,7 @@ interface Walked {
   readonly at?: Netns;
 }
 
-/** Open TCP ports, of those that something listens at there, those of any Service, the privileged ones, and every 61st of the others. */
+/** Open TCP ports, which takes half a minute. */
 async function walk(
   from: Netns,
   { address, at }: Walked,
@@ -38,8 +35,7 @@ async function walk(
   wanted: readonly number[],
 ): Promise<readonly number[]> {
   const known = [...ports, ...(at === undefined ? [] : await listening(at))];
-  const some = all.filter((port) => port < 1_024 || port % stride === 0 || known.includes(port));
-  const open = [...(await from.openPorts(address, some))];
+  const open = [...(await from.openPorts(address, all))];
   // Of thousands of packets at a time some are lost: those that could answer are asked once more, with patience.
   const isSilent = (port: number): boolean => !open.includes(port);
   open.push(...(await from.openPorts(address, [...new Set(known)].filter(isSilent), 5_000)));

@@ -22,7 +22,7 @@ export const shopThere = 'shop-rome';
 export const genuine = `${consumer}-1`;
 
 /** What the consumer may have of the provider's storage, unless told; the claims of all tests together are far smaller. */
-const granted = { 'requests.storage': '4Gi' };
+const granted: Readonly<Record<string, string>> = { 'requests.storage': '4Gi' };
 
 interface StorageStageOptions extends Omit<ProductClustersOptions, 'clusters'> {
   /** What both clusters are asked to be, besides having storage. */
@@ -46,6 +46,12 @@ export async function openStorageStage({
   await before(clusters);
   await Promise.all(clusterNames.map((name) => clusters.join(name)));
   const stage = await createStage(clusters);
+  await lendStorage(stage, resources);
+  return stage;
+}
+
+/** Peers, and offloads the namespace `shop`. */
+export async function lendStorage(stage: Stage, resources = granted): Promise<void> {
   await stage.apply(provider, {
     apiVersion: 'isthmus.dev/v1alpha1',
     kind: 'PeeringPolicy',
@@ -55,7 +61,6 @@ export async function openStorageStage({
   await stage.mustPeer(...Object.entries(resources).flatMap(([name, value]) => ['--resource', `${name}=${value}`]));
   await stage.createNamespace(shop);
   await stage.mustOffload(shop, '--strategy', 'LocalAndRemote', '--mapping', 'DefaultName');
-  return stage;
 }
 
 export const claim = (

@@ -9,6 +9,8 @@ interface StageOptions {
   /** In `.build`; with the port, one for each file, since files run side by side. */
   readonly folder: string;
   readonly brokerPort: number;
+  /** Whether the nodes have volumes, by a CSI driver. */
+  readonly storage?: boolean;
   /** Leaves the clusters running; the next run starts from those that it finds. */
   readonly keep?: boolean;
   /** The last step before the first test. */
@@ -16,13 +18,14 @@ interface StageOptions {
 }
 
 /** Every wait inside has a deadline of its own, which says what was waited for: those of vitest only end a test that forgot one. */
-export function openStage({ folder, brokerPort, keep = false, prepare }: StageOptions): () => Stage {
+export function openStage({ folder, brokerPort, storage = false, keep = false, prepare }: StageOptions): () => Stage {
   const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', folder) };
   let stage: Stage | undefined;
   vi.setConfig({ testTimeout: 400_000, hookTimeout: 180_000 });
   beforeAll(async () => {
     if (!keep) await removeProductClusters(place);
-    const opened = await openProductClusters({ ...place, clusters: clusterNames, brokerPort });
+    const clusters = clusterNames.map((name) => ({ name, storage }));
+    const opened = await openProductClusters({ ...place, clusters, brokerPort });
     await Promise.all(clusterNames.map((name) => opened.join(name)));
     const created = await createStage(opened);
     await prepare?.(created);

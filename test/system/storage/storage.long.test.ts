@@ -1,15 +1,7 @@
 /** Volumes of two real clusters, on real kubelets, with a CSI driver in each: made where pods run, found again, and kept when everything else ends. */
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import {
-  coreEvents,
-  csiStorageCapacities,
-  namespaces,
-  type PersistentVolumeClaim,
-  persistentVolumeClaims,
-  persistentVolumes,
-  pods,
-} from '#shared/domain/core-kinds.ts';
+import { csiStorageCapacities, persistentVolumes, pods } from '#shared/domain/core-kinds.ts';
 import type { KubeObject } from '#shared/domain/kube-object.ts';
 import { parseQuantity } from '#shared/domain/quantity.ts';
 import { storageNamespace } from '#shared/domain/storage-keys.ts';
@@ -18,28 +10,12 @@ import { eventually } from '#test/harness/eventually.ts';
 import { inOrder } from '#test/harness/in-order.ts';
 import { removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
-import {
-  type ClusterName,
-  consumer,
-  isReady,
-  patience,
-  provider,
-  reported,
-  type Stage,
-} from '../whole-clusters/stage.ts';
+import { consumer, patience, provider, reported, type Stage } from '../whole-clusters/stage.ts';
+import { actsOn } from './acts.ts';
+
 import { describeMoves } from './moves.ts';
-import {
-  claim,
-  genuine,
-  on,
-  openStorageStage,
-  readClaim,
-  reader,
-  shop,
-  shopThere,
-  statefulSet,
-  writer,
-} from './storage-stage.ts';
+import { claim, genuine, on, openStorageStage, shop, shopThere, statefulSet, writer } from './storage-stage.ts';
+import { claimHere, claimThere, keptVolume, rescuedVolume } from './walk.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'storage-under-test') };
 /** While writing a test: `ISTHMUS_KEEP_CLUSTERS=1` leaves everything running, and the next run starts from it. */
@@ -56,55 +32,11 @@ afterAll(async () => {
 }, 180_000);
 if (!keep) inOrder('file');
 
-async function ready(name: string): Promise<string | undefined> {
-  return (await stage.podThat(consumer, [shop, name], 'is ready', isReady)).spec?.nodeName;
-}
-const kubectl = (cluster: ClusterName, ...args: readonly string[]): Promise<string> =>
-  stage.world.cluster(cluster).kubectl(...args);
-const removePod = (name: string): Promise<string> => kubectl(consumer, '-n', shop, 'delete', 'pod', name, '--wait');
-const read = (name: string, claimName: string, more?: object, at?: readonly [ClusterName, string]) =>
-  readClaim(stage, name, claimName, more, at);
-const claimAt = (cluster: ClusterName, namespace: string, name: string): Promise<PersistentVolumeClaim | undefined> =>
-  stage.api(cluster).get(persistentVolumeClaims, { namespace, name });
-const bound = (cluster: ClusterName, namespace: string, name: string): Promise<PersistentVolumeClaim> =>
-  eventually(
-    `claim ${namespace}/${name} of ${cluster} is Bound`,
-    async () => {
-      const found = await claimAt(cluster, namespace, name);
-      if (found?.status?.phase === 'Bound') return found;
-      throw new Error(JSON.stringify(found?.status ?? 'absent'));
-    },
-    patience,
-  );
-const volumeTool = (...args: readonly string[]): Promise<string> =>
-  stage.world.mustIsthmus('volume', ...args, '--kubeconfig', stage.world.cluster(provider).kubeconfigPath);
+const { ready, kubectl, removePod, read, claimAt, bound, volumeTool, retained } = actsOn(() => stage);
 
-/** The one record at the provider of this claim. */
-const retained = (name: string) =>
-  eventually(
-    `a RetainedVolume of claim ${name}`,
-    async () => {
-      const all = await stage.api(provider).list(retainedVolumes);
-      const found = all.find(({ spec }) => spec.claim?.namespace === shop && spec.claim.name === name);
-      if (found) return found;
-      throw new Error(JSON.stringify(all.map(({ spec, status }) => ({ spec, status }))));
-    },
-    patience,
-  );
+claimHere(() => stage);
 
-describe('a claim of class liqo whose first pod runs on a node of this cluster', () => {
-  test('B108 has its volume in this cluster, and the next pod reads what the first wrote', async () => {
-    await stage.apply(consumer, claim('near'), writer('near-writer', 'near', 'written at home', on(genuine)));
-    expect(await ready('near-writer')).toBe(genuine);
-    const { metadata, spec } = await bound(consumer, shop, 'near');
-    const real = await claimAt(consumer, storageNamespace, metadata.uid ?? '');
-    expect(real?.spec?.storageClassName).toBe('loop');
-    const volume = await stage.api(consumer).get(persistentVolumes, { name: spec?.volumeName ?? '' });
-    expect(volume?.spec?.csi?.driver).toBe('loop.isthmus.test');
-    await removePod('near-writer');
-    expect(await read('near-reader', 'near')).toEqual({ text: 'written at home\n', node: genuine });
-  });
-
+describe('a claim whose volume is in this cluster', () => {
   test('goes with its real claim and its volume when it is deleted', async () => {
     const { metadata, spec } = await bound(consumer, shop, 'near');
     await kubectl(consumer, '-n', shop, 'delete', 'pvc', 'near', '--wait');
@@ -118,23 +50,10 @@ describe('a claim of class liqo whose first pod runs on a node of this cluster',
   });
 });
 
-describe('a claim of class liqo whose first pod runs at the provider', () => {
-  test('B106 has its volume there, with the bytes that the pod wrote', async () => {
-    await stage.apply(consumer, claim('far'), writer('far-writer', 'far', 'written next door', on(provider)));
-    expect(await ready('far-writer')).toBe(provider);
-    await bound(consumer, shop, 'far');
-    const real = await bound(provider, shopThere, 'far');
-    expect(real.spec?.storageClassName).toBe('loop');
-    expect(await kubectl(provider, '-n', shopThere, 'exec', 'far-writer', '--', 'cat', '/data/notes')).toBe(
-      'written next door\n',
-    );
-    const events = await stage.api(consumer).list(coreEvents, { namespace: shop });
-    const warnings = events.filter(({ type, involvedObject }) => type === 'Warning' && involvedObject.name === 'far');
-    expect(warnings.map(({ reason, message }) => `${reason}: ${message}`)).toEqual([]);
-  });
+claimThere(() => stage);
 
+describe('a claim whose volume is at the provider', () => {
   test('grows at the provider, and says so here', async () => {
-    await removePod('far-writer');
     const patch = JSON.stringify({ spec: { resources: { requests: { storage: '64Mi' } } } });
     await kubectl(consumer, '-n', shop, 'patch', 'pvc', 'far', '-p', patch);
     await eventually(
@@ -160,16 +79,6 @@ describe('a claim of class liqo whose first pod runs at the provider', () => {
         },
         patience,
       );
-  });
-
-  test('keeps later pods at the provider, where they read those bytes', async () => {
-    expect(await read('far-reader', 'far')).toEqual({ text: 'written next door\n', node: provider });
-    await stage.apply(consumer, reader(shop, 'far-stranger', 'far', on(genuine)));
-    const { status } = await stage.podThat(consumer, [shop, 'far-stranger'], 'cannot be placed', (found) =>
-      Boolean(found.status?.conditions?.some(({ reason }) => reason === 'Unschedulable')),
-    );
-    expect(status?.conditions?.map(({ message }) => message).join()).toMatch(/volume node affinity|didn't match/);
-    await removePod('far-stranger');
   });
 
   test('can name a class of the provider that binds at once', async () => {
@@ -309,20 +218,10 @@ describe('the replicas of a StatefulSet over both clusters', () => {
 
 describeMoves(() => stage, { everyEnd: false });
 
-describe('what a volume at the provider holds', () => {
-  const listed = /rome +shop\/far +64Mi? +loop +Kept/;
+keptVolume(() => stage, { size: '64Mi' });
 
-  test('is kept when the peering ends, with its size, its owner and a date', async () => {
-    const ended = await stage.world.isthmus('unpeer', consumer, provider, '--wait');
-    expect(ended.code, reported(ended)).toBe(0);
-    const { spec } = await retained('far');
-    expect(spec).toMatchObject({ consumer, size: '64Mi', remoteClaim: { namespace: shopThere, name: 'far' } });
-    expect(Date.parse(spec.expiresAt) - Date.parse(spec.keptSince)).toBe(30 * 86_400_000);
-    expect(await volumeTool('list')).toMatch(listed);
-    expect(await stage.api(provider).get(namespaces, { name: shopThere })).toBeUndefined();
-    const said = await stage.api(consumer).list(csiStorageCapacities, { namespace: storageNamespace });
-    expect(said.map(({ nodeTopology }) => nodeTopology?.matchLabels ?? 'of this cluster')).toEqual(['of this cluster']);
-  });
+describe('a volume that its provider keeps', () => {
+  const listed = /rome +shop\/far +64Mi? +loop +Kept/;
 
   test('is had by the next claim of the consumer of that name, once it was adopted for it and both have peered again', async () => {
     await volumeTool('adopt', (await retained('far')).metadata.name);
@@ -341,15 +240,11 @@ describe('what a volume at the provider holds', () => {
     expect(`${ended.stdout}${ended.stderr}`).toContain(`${shop}/far, 64Mi, at ${provider}`);
     expect(await volumeTool('list')).toMatch(listed);
   });
+});
 
-  test('is in a claim of the provider after it was adopted there', async () => {
-    await kubectl(provider, 'create', 'namespace', 'rescue');
-    const { metadata } = await retained('far');
-    await volumeTool('adopt', metadata.name, '--namespace', 'rescue', '--claim', 'saved');
-    expect((await read('rescuer', 'saved', {}, [provider, 'rescue'])).text).toBe('written next door\n');
-    expect(await volumeTool('list')).not.toContain('shop/far');
-  });
+rescuedVolume(() => stage);
 
+describe('a volume that its provider keeps and that is not wanted', () => {
   test('goes when it is discarded by name', async () => {
     const left = await stage.api(provider).list(retainedVolumes);
     expect(left.map(({ spec }) => spec.claim?.name)).toEqual([expect.stringMatching(/^data-db-/)]);
