@@ -6,13 +6,19 @@ import { resourceSlices } from '#shared/schema/liqo/resource-slice.ts';
 import { tenants } from '#shared/schema/liqo/tenant.ts';
 import { virtualNodes } from '#shared/schema/liqo/virtual-node.ts';
 import { eventually } from '#test/harness/eventually.ts';
-import type { TestApiServer } from '#test/harness/kube-apiserver.ts';
-import { type DeclaredCluster, playLink, startOwnCluster } from '#test/system/declarative/cluster.ts';
+import type { ApiServer, TestApiServer } from '#test/harness/kube-apiserver.ts';
+import {
+  type ClusterPlan,
+  type DeclaredCluster,
+  playLink,
+  startCluster,
+  startOwnCluster,
+} from '#test/system/declarative/cluster.ts';
 import type { Target } from './liqoctl/requests.ts';
 
-export interface Stage {
-  readonly rome: DeclaredCluster<TestApiServer>;
-  readonly milan: DeclaredCluster<TestApiServer>;
+export interface Stage<S extends ApiServer = ApiServer> {
+  readonly rome: DeclaredCluster<S>;
+  readonly milan: DeclaredCluster<S>;
   /** With looks every 100 ms, where liqoctl's waits are not what is measured. */
   target(cluster: DeclaredCluster): Target;
   /** At liqoctl's own pace. */
@@ -27,10 +33,17 @@ const liqoNamespace = 'liqo';
 const ranges = { podCidr: '10.200.0.0/16', externalCidr: '10.70.0.0/16' } as const;
 const patience = { withinMs: 60_000 } as const;
 
-export async function openStage(): Promise<Stage> {
+export const openStage = (): Promise<Stage> => openOn(startCluster);
+
+/** With API servers that the test may kill. */
+export const openOwnStage = (): Promise<Stage<TestApiServer>> => openOn(startOwnCluster);
+
+async function openOn<S extends ApiServer>(
+  start: (plan: ClusterPlan) => Promise<DeclaredCluster<S>>,
+): Promise<Stage<S>> {
   const [rome, milan] = await Promise.all([
-    startOwnCluster({ id: 'rome', ...ranges, nodeAddress: '192.0.2.11' }),
-    startOwnCluster({ id: 'milan', ...ranges, nodeAddress: '192.0.2.21' }),
+    start({ id: 'rome', ...ranges, nodeAddress: '192.0.2.11' }),
+    start({ id: 'milan', ...ranges, nodeAddress: '192.0.2.21' }),
   ]);
   const both = [rome, milan];
   const stop = new AbortController();
