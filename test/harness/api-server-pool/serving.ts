@@ -14,7 +14,7 @@ export interface PooledApiServer {
 
 export const createApiServerPool = (
   log: (line: string) => void,
-  { cleanWithinMs = 20_000 } = {},
+  { cleanWithinMs = 40_000 } = {},
 ): Pool<PooledApiServer> =>
   new Pool<PooledApiServer>({
     async start() {
