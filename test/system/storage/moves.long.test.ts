@@ -1,4 +1,4 @@
-/** Every end that a move of a volume between two real clusters may have. `agent/storage/mover` copies files between real processes, `test/orderings/storage/moves.test.ts` has the agents' own controllers in memory. */
+/** Every end that a move of a volume between two real clusters may have; `test/system/whole-clusters` has the copy forth and back. */
 import path from 'node:path';
 import { afterAll, beforeAll, vi } from 'vitest';
 import { inOrder } from '#test/harness/in-order.ts';

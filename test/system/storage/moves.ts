@@ -35,8 +35,8 @@ const ledgerClaim = (): KubeObject => {
 };
 
 /**
- * Describes the scenarios; `stage` is asked when they run. `everyEnd`: also moves that end by an undo without a copy, by a confirmation and by deletion,
- * which `test/orderings/storage/moves.test.ts` has in memory.
+ * Describes the scenarios; `stage` is asked when they run. `everyEnd`: also moves that are refused, and those that end by an abort, by an undo without a copy,
+ * by a confirmation and by deletion, which `test/orderings/storage/moves.test.ts` has in memory.
  */
 export function describeMoves(stage: () => Stage, { everyEnd }: { readonly everyEnd: boolean }): void {
   const isthmus = (...args: readonly string[]): Promise<Ended> =>
@@ -205,6 +205,53 @@ export function describeMoves(stage: () => Stage, { everyEnd }: { readonly every
         expect(await stage().api(from).list(retainedVolumes)).toEqual([]);
       }
     });
+
+    test('stays where it is when the move is aborted, and its pod was never stopped', async () => {
+      const uid = (await stage().pod(consumer, shop, 'ledger-0'))?.metadata.uid;
+      await mustMove(ledger, '--to', provider, '--detach', '--image', 'isthmus.test/no-such-image:1');
+      expect(await mustMove(ledger, 'abort')).toContain('its volume is where it was: it was ordered');
+      expect((await stage().pod(consumer, shop, 'ledger-0'))?.metadata.uid).toBe(uid);
+      await nothingLeftOfMovers();
+      expect(await realClaims()).toEqual([consumer]);
+    });
+  }
+
+  function describeRefusals(): void {
+    describe('a move that cannot be', () => {
+      const refused = async (name: string, to: string): Promise<string> => {
+        const ended = await move(name, '--to', to);
+        expect(ended.code, reported(ended)).toBe(6);
+        expect(await moveOf(name)).toBeUndefined();
+        return ended.stderr;
+      };
+
+      test('is refused by name before anything changes', async () => {
+        await stage().apply(
+          consumer,
+          claim('lone'),
+          claim('foreign', {}, { storageClassName: 'loop' }),
+          writer('bare', 'lone', 'alone', on(genuine)),
+          writer('own', 'foreign', 'of another class', on(genuine)),
+        );
+        await Promise.all(['bare', 'own'].map((name) => stage().podThat(consumer, [shop, name], 'is ready', isReady)));
+        expect(await refused('nothing', provider)).toMatch(
+          /claim nothing does not exist in namespace shop: accepted is one of .*lone/,
+        );
+        expect(await refused('lone', provider)).toMatch(
+          /claim lone: pod bare uses it and nothing would make that pod again/,
+        );
+        expect(await refused('foreign', provider)).toMatch(
+          /claim foreign is of StorageClass loop, whose volumes Isthmus does not make/,
+        );
+        expect(await refused(ledger, 'local')).toMatch(/is in this cluster already/);
+        expect(await refused(ledger, 'genoa')).toMatch(
+          /cluster genoa is no provider of this cluster: accepted is one of local, milan/,
+        );
+        for (const name of ['bare', 'own'])
+          await stage().kubectl(consumer, ['-n', shop, 'delete', 'pod', name, '--wait']);
+        await stage().kubectl(consumer, ['-n', shop, 'delete', 'pvc', 'lone', 'foreign', '--wait']);
+      });
+    });
   }
 
   describe('the volume of a claim that is moved', () => {
@@ -259,52 +306,11 @@ export function describeMoves(stage: () => Stage, { everyEnd }: { readonly every
     });
 
     if (everyEnd) describeOtherEnds();
-
-    test('stays where it is when the move is aborted, and its pod was never stopped', async () => {
-      const uid = (await stage().pod(consumer, shop, 'ledger-0'))?.metadata.uid;
-      await mustMove(ledger, '--to', provider, '--detach', '--image', 'isthmus.test/no-such-image:1');
-      expect(await mustMove(ledger, 'abort')).toContain('its volume is where it was: it was ordered');
-      expect((await stage().pod(consumer, shop, 'ledger-0'))?.metadata.uid).toBe(uid);
-      await nothingLeftOfMovers();
-      expect(await realClaims()).toEqual([consumer]);
-    });
   });
 
-  describe('a move that cannot be', () => {
-    const refused = async (name: string, to: string): Promise<string> => {
-      const ended = await move(name, '--to', to);
-      expect(ended.code, reported(ended)).toBe(6);
-      expect(await moveOf(name)).toBeUndefined();
-      return ended.stderr;
-    };
+  if (everyEnd) describeRefusals();
 
-    test('is refused by name before anything changes', async () => {
-      await stage().apply(
-        consumer,
-        claim('lone'),
-        claim('foreign', {}, { storageClassName: 'loop' }),
-        writer('bare', 'lone', 'alone', on(genuine)),
-        writer('own', 'foreign', 'of another class', on(genuine)),
-      );
-      await Promise.all(['bare', 'own'].map((name) => stage().podThat(consumer, [shop, name], 'is ready', isReady)));
-      expect(await refused('nothing', provider)).toMatch(
-        /claim nothing does not exist in namespace shop: accepted is one of .*lone/,
-      );
-      expect(await refused('lone', provider)).toMatch(
-        /claim lone: pod bare uses it and nothing would make that pod again/,
-      );
-      expect(await refused('foreign', provider)).toMatch(
-        /claim foreign is of StorageClass loop, whose volumes Isthmus does not make/,
-      );
-      expect(await refused(ledger, 'local')).toMatch(/is in this cluster already/);
-      expect(await refused(ledger, 'genoa')).toMatch(
-        /cluster genoa is no provider of this cluster: accepted is one of local, milan/,
-      );
-      for (const name of ['bare', 'own'])
-        await stage().kubectl(consumer, ['-n', shop, 'delete', 'pod', name, '--wait']);
-      await stage().kubectl(consumer, ['-n', shop, 'delete', 'pvc', 'lone', 'foreign', '--wait']);
-    });
-
+  describe('a volume that was moved', () => {
     test('leaves nothing behind', async () => {
       await stage().kubectl(consumer, ['-n', shop, 'delete', 'statefulset', 'ledger', '--wait']);
       await stage().kubectl(consumer, ['-n', shop, 'delete', 'volumemoves', '--all', '--wait']);

@@ -13,7 +13,6 @@ import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { consumer, patience, provider, reported, type Stage } from '../whole-clusters/stage.ts';
 import { actsOn } from './acts.ts';
 
-import { describeMoves } from './moves.ts';
 import { claim, genuine, on, openStorageStage, shop, shopThere, statefulSet, writer } from './storage-stage.ts';
 import { claimHere, claimThere, keptVolume, rescuedVolume } from './walk.ts';
 
@@ -215,8 +214,6 @@ describe('the replicas of a StatefulSet over both clusters', () => {
     await Promise.all(replicas.map((name) => kubectl(consumer, '-n', shop, 'wait', '--for=delete', `pod/${name}`)));
   });
 });
-
-describeMoves(() => stage, { everyEnd: false });
 
 keptVolume(() => stage, { size: '64Mi' });
 

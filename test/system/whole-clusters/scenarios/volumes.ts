@@ -1,5 +1,6 @@
-/** Both peer again, this time with storage: a claim in each cluster, and what the provider keeps of its one when the peering ends again. */
+/** Both peer again, this time with storage: a claim in each cluster, a volume that goes there and back while it is written to, and what the provider keeps when the peering ends again. */
 import { describe, test } from 'vitest';
+import { describeMoves } from '../../storage/moves.ts';
 import { lendStorage } from '../../storage/storage-stage.ts';
 import { claimHere, claimThere, keptVolume, rescuedVolume } from '../../storage/walk.ts';
 import type { Stage } from '../stage.ts';
@@ -10,6 +11,7 @@ export function volumes(on: () => Stage): void {
   });
   claimHere(on);
   claimThere(on);
+  describeMoves(on, { everyEnd: false });
   keptVolume(on, { size: '32Mi' });
   rescuedVolume(on);
 }
