@@ -83,6 +83,21 @@ test('B021 a pod that failed while the agent was down is Failed here, and no oth
   await remove('crash');
 });
 
+test('a ShadowPod that is deleted at the provider is made again, as the pod at home says', async () => {
+  await start('again');
+  await report(there(), remote, 'again', 'Running');
+  await soon('the pod to run', async () => (await local('again'))?.status?.phase === 'Running');
+  const first = await shadowOf(there(), remote, 'again');
+  await there().delete(shadowPods, { namespace: remote, name: 'again' });
+  const second = await soon('another ShadowPod', async () => {
+    const found = await there().get(shadowPods, { namespace: remote, name: 'again' });
+    return found?.metadata.uid !== first.metadata.uid && found;
+  });
+  expect(second.spec).toEqual(first.spec);
+  await remove('again');
+  await soon('nothing left', async () => !(await there().get(shadowPods, { namespace: remote, name: 'again' })));
+});
+
 const labels = { app: 'shaped', 'pod-template-hash': 'x', 'controller-revision-hash': 'y', secret: 'mine' };
 const mine = { key: 'gpu', operator: 'Exists', effect: 'NoSchedule' };
 const affinity: PodSpec['affinity'] = {
@@ -395,7 +410,7 @@ test('the agents of both clusters asked for nothing that they have no right to, 
   expect(lacking(consumer ?? [])).toEqual([]);
   expect(lacking(provider ?? [])).toEqual([]);
   expect(unused(namespaceRules[agentRole.guest], provider ?? [])).toEqual([]);
-  // No volume moves here: test/system/storage uses these.
+  // No volume moves here: test/system/whole-clusters uses these.
   expect(unused(namespaceRules[agentRole.offloaded], consumer ?? [])).toEqual([
     'create persistentvolumeclaims',
     'create pods',
