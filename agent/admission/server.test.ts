@@ -144,6 +144,27 @@ test('headers that take too long end with their connection, and a spare connecti
   expect(text).toMatch(/^HTTP\/1.1 200 /);
 });
 
+test('of connections that ask nothing the oldest ends when there are too many, and one that has asked does not', async () => {
+  const server = await start(() => allow, { mostUnasked: 2 });
+  const closed: string[] = [];
+  const open = async (name: string): Promise<tls.TLSSocket> => {
+    const socket = tls.connect({ ...target(server) });
+    closers.push(() => socket.destroy());
+    socket.resume().on('error', () => undefined);
+    socket.on('close', () => closed.push(name));
+    await new Promise((resolve) => socket.once('secureConnect', resolve));
+    return socket;
+  };
+  const asking = await open('asking');
+  const body = reviewOf();
+  const answered = new Promise((resolve) => asking.once('data', resolve));
+  asking.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  await answered;
+  for (const name of ['oldest', 'older', 'newest']) await open(name);
+  await eventually('the end of one', async () => closed.length > 0);
+  expect(closed).toEqual(['oldest']);
+});
+
 test('a budget is held until the review is judged', async () => {
   let judge = (_: Verdict): void => undefined;
   let asked = 0;

@@ -33,6 +33,8 @@ export interface ServerOptions {
   readonly budgetBytes?: number;
   /** For the TLS handshake, for headers once they have begun, and for a body. */
   readonly patienceMs?: number;
+  /** Connections on which nothing has been asked yet; the oldest one beyond ends. */
+  readonly mostUnasked?: number;
 }
 
 /** `failed`: the hook could not decide. `path`: of the hook. */
@@ -53,6 +55,8 @@ const maxInFlight = 500;
 /** Text and objects of a body take several times its size; the container has 512 MiB. */
 const defaultBudgetBytes = 32 * 1024 * 1024;
 const defaultPatienceMs = 5_000;
+/** An API server keeps a handful; each takes some 100 kB. */
+const defaultMostUnasked = 256;
 /** Of a connection without a request: longer than the 90 s for which Go's HTTP client keeps it. */
 const idleMs = 120_000;
 /** Below the 5 s that the API server waits, so that the reason gets through. */
@@ -72,6 +76,7 @@ export async function serveAdmission({
   secretPath,
   budgetBytes = defaultBudgetBytes,
   patienceMs = defaultPatienceMs,
+  mostUnasked = defaultMostUnasked,
 }: ServerOptions): Promise<AdmissionServer> {
   let inFlight = 0;
   let bytesLeft = budgetBytes;
@@ -83,7 +88,7 @@ export async function serveAdmission({
     minVersion: 'TLSv1.2' as const,
     ...(clientCa !== undefined && { ca: clientCa }),
   });
-  const beginnings = new WeakMap<Socket, NodeJS.Timeout>();
+  const unasked = new Unasked({ most: mostUnasked, patienceMs });
   const server = https.createServer(
     {
       ...context(certificate),
@@ -92,7 +97,7 @@ export async function serveAdmission({
       ...(clientCa !== undefined && { requestCert: true, rejectUnauthorized: true }),
     },
     (request, response) => {
-      clearInterval(beginnings.get(request.socket));
+      unasked.remove(request.socket);
       const reply = ([status, body]: Reply): void => {
         const text = JSON.stringify(body);
         response.writeHead(status, {
@@ -130,7 +135,7 @@ export async function serveAdmission({
   server.requestTimeout = idleMs;
   server.headersTimeout = idleMs;
   server.keepAliveTimeout = idleMs;
-  server.on('secureConnection', (socket: Socket) => beginnings.set(socket, watchBeginning(socket, patienceMs)));
+  server.on('secureConnection', (socket: Socket) => unasked.add(socket));
   if (mayCall !== undefined) {
     server.prependListener('connection', (socket: Socket) => {
       if (mayCall(socket.remoteAddress)) return;
@@ -161,36 +166,50 @@ export async function serveAdmission({
 const digestOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
 
 /**
- * Ends a connection that has sent the beginning of its first request, and not all of its headers `patienceMs` later. One that has sent nothing stays: Go's
- * HTTP client keeps spare connections for 90 s, and a review that is sent while the server ends one fails.
+ * Connections on which nothing has been asked yet. Go's HTTP client keeps spare ones for 90 s, and a review that is sent while the server ends one fails: they
+ * stay. One ends that has sent the beginning of its first request, and not all of its headers `patienceMs` later; so does the oldest one beyond `most`, because
+ * any client of the cluster network can open some.
  */
-function watchBeginning(socket: Socket, patienceMs: number): NodeJS.Timeout {
-  const silent = socket.bytesRead;
-  let hasBegun = false;
-  const timer = setInterval(() => {
-    if (hasBegun) socket.destroy();
-    hasBegun = socket.bytesRead > silent;
-  }, patienceMs);
-  socket.once('close', () => clearInterval(timer));
-  return timer;
+class Unasked {
+  readonly #timers = new Map<Socket, NodeJS.Timeout>();
+  readonly #most: number;
+  readonly #patienceMs: number;
+
+  constructor({ most, patienceMs }: { readonly most: number; readonly patienceMs: number }) {
+    this.#most = most;
+    this.#patienceMs = patienceMs;
+  }
+
+  add(socket: Socket): void {
+    const silent = socket.bytesRead;
+    let hasBegun = false;
+    const look = (): void => {
+      if (hasBegun) socket.destroy();
+      hasBegun = socket.bytesRead > silent;
+    };
+    this.#timers.set(socket, setInterval(look, this.#patienceMs));
+    socket.once('close', () => this.remove(socket));
+    const [oldest] = this.#timers.keys();
+    if (this.#timers.size > this.#most) oldest?.destroy();
+  }
+
+  /** It has asked, or is closed. */
+  remove(socket: Socket): void {
+    clearInterval(this.#timers.get(socket));
+    this.#timers.delete(socket);
+  }
 }
 
 /** Node ends the body at its Content-Length; the connection ends when that takes longer than `patienceMs`. */
 function readBody(request: IncomingMessage, patienceMs: number): Promise<string> {
-  return new Promise((resolve, reject) => {
+  const late = setTimeout(() => request.destroy(), patienceMs);
+  return new Promise<string>((resolve, reject) => {
     const pieces: Buffer[] = [];
-    const late = setTimeout(() => request.destroy(), patienceMs);
     request.on('data', (piece: Buffer) => pieces.push(piece));
     request.on('error', reject);
-    request.once('close', () => {
-      clearTimeout(late);
-      reject(new Error('the question broke off'));
-    });
-    request.once('end', () => {
-      clearTimeout(late);
-      resolve(Buffer.concat(pieces).toString('utf8'));
-    });
-  });
+    request.once('close', () => reject(new Error('the question broke off')));
+    request.once('end', () => resolve(Buffer.concat(pieces).toString('utf8')));
+  }).finally(() => clearTimeout(late));
 }
 
 interface Told {
