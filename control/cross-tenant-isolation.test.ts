@@ -1,5 +1,4 @@
 /** Three tenants, everything that tenants can do with each other, and three nets: the keys that are touched, the words that are heard, the ids that are answered. */
-
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { codeOf } from '#shared/errors/app-error.ts';

@@ -1,5 +1,4 @@
 /** Keeps the serving certificate and the secret path in one Secret that all replicas share: the first replica creates or renews it, the others read it. */
-
 import { randomBytes } from 'node:crypto';
 import { fromBase64, toBase64 } from '#agent/pki/pem.ts';
 import {

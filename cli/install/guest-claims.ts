@@ -1,5 +1,4 @@
 /** Claims and snapshots whose data must stay when the agent goes: those of guests, which it guards, and the real claims of volumes of this cluster. */
-
 import type { KubeClient } from '#cli/cluster/open.ts';
 import { isChangedOrGone } from '#kube/writes/changed-or-gone.ts';
 import {

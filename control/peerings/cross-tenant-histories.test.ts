@@ -1,5 +1,4 @@
 /** Any history of two tenants, with processes that die between any two writes and events that are lost, doubled and late. */
-
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ManualClock } from '#shared/ports/clock.ts';

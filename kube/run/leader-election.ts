@@ -1,5 +1,4 @@
 /** Leader election on a Lease: one holder at a time, which stops before another candidate may begin. */
-
 import { abortScope, sharedByMany } from '#shared/async/abort-scope.ts';
 import { watchdog } from '#shared/async/idle-timeout.ts';
 import { leases } from '#shared/domain/core-kinds.ts';

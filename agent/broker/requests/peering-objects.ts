@@ -1,5 +1,4 @@
 /** `Peering` objects: what people ask for inside the cluster goes to the broker, and the broker's answer into their status. */
-
 import type { Cluster } from '#kube/model/types.ts';
 import { isChangedOrGone } from '#kube/writes/changed-or-gone.ts';
 import { fieldManager } from '#shared/domain/liqo-keys.ts';

@@ -1,5 +1,4 @@
 /** Writes of the binding controller: to the claim that waits for a volume, and to the real claims behind it. None reads a cache. */
-
 import type { Cluster } from '#kube/model/types.ts';
 import { isChangedOrGone } from '#kube/writes/changed-or-gone.ts';
 import { createUnlessThere, deleteAsRead } from '#kube/writes/write-if-changed.ts';

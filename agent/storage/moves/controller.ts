@@ -1,5 +1,4 @@
 /** Moves volumes between clusters: reads both sides before each step, and writes one thing. */
-
 import type { Controller } from '#kube/model/types.ts';
 import { createController, watch } from '#kube/run/controller.ts';
 import { isChangedOrGone } from '#kube/writes/changed-or-gone.ts';

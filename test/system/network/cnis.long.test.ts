@@ -1,7 +1,6 @@
 /** For each CNI that the test bed has besides its bridge: two clusters with the same ranges, joined and peered, and what crosses the link between them. */
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Report } from '#cli/network-test/run.ts';
 import { cacheDir } from '#scripts/setup/cache-dir.ts';
 import { systemNamespace } from '#shared/domain/liqo-keys.ts';
 import { fabricName } from '#shared/domain/network-keys.ts';
@@ -14,6 +13,7 @@ import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { type OtherCni, otherCnis } from '#test/testbed/spec.ts';
 import type { BedNode } from '#test/testbed/testbed.ts';
 import { container, pod } from '../whole-clusters/workloads.ts';
+import { networkTest } from './network-test.ts';
 
 vi.setConfig({ testTimeout: 400_000, hookTimeout: 180_000 });
 const patience = { withinMs: 120_000, everyMs: 500 } as const;
@@ -209,13 +209,7 @@ describe.each(otherCnis)('with %s', (cni) => {
       await kubectl(consumer, 'delete', 'namespace', 'shop', '--timeout=120s');
       await kubectl(consumer, '-n', 'home', 'delete', 'pod/near', 'service/near-web', '--timeout=120s');
 
-      const clusters = [consumer, provider].map((name) => world.cluster(name).kubeconfigPath) as [string, string];
-      const { code, stdout, stderr } = await world.isthmus(
-        ...['network', 'test', consumer, provider, '--node-port', '-o', 'json'],
-        ...['--kubeconfig', clusters[0], '--peer-kubeconfig', clusters[1]],
-      );
-      if (!stdout.includes('{')) throw new Error(stderr);
-      const { rows, missing } = JSON.parse(stdout.slice(stdout.indexOf('{'))) as Report;
+      const { code, rows, missing } = await networkTest(world, [consumer, provider], '--node-port');
       expect(rows.filter(({ ok }) => !ok)).toEqual([]);
       expect([code, missing]).toEqual([0, []]);
       expect(new Set(rows.map(({ what }) => what))).toEqual(

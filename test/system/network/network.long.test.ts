@@ -1,7 +1,6 @@
 /** Two real clusters of two nodes each, with the same pod and Service ranges: what crosses the link between them, and what that survives. */
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import type { Report } from '#cli/network-test/run.ts';
 import { endpointSlices, nodes, pods, services } from '#shared/domain/core-kinds.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { networkAnnotation, networkPort } from '#shared/domain/network-keys.ts';
@@ -24,6 +23,7 @@ import {
 } from '../whole-clusters/stage.ts';
 import { container, pod } from '../whole-clusters/workloads.ts';
 import { visit } from './neighbour.ts';
+import { networkTest } from './network-test.ts';
 import { isKernelState, nodePlace, type Place, podPlace, settledKernels, type Words } from './test-pods.ts';
 
 const place = { root: repositoryRoot, dir: path.join(repositoryRoot, '.build', 'network-under-test') };
@@ -268,19 +268,9 @@ test(
   walkMs,
 );
 
-/** Rows of a finished `isthmus network test`, and its exit code. */
-async function networkTest(...more: readonly string[]) {
-  const [from, to] = clusterNames.map((name) => stage.world.cluster(name).kubeconfigPath) as [string, string];
-  const target = ['--kubeconfig', from, '--peer-kubeconfig', to, '-o', 'json', ...more];
-  const { code, stdout, stderr } = await stage.world.isthmus('network', 'test', ...clusterNames, ...target);
-  if (!stdout.includes('{')) throw new Error(stderr);
-  const { rows, missing } = JSON.parse(stdout.slice(stdout.indexOf('{'))) as Report;
-  return { code, rows, missing };
-}
-
 test('`isthmus network test` finds every way open; of two hops that are cut it names each', async () => {
   await peered();
-  const open = await networkTest('--node-port');
+  const open = await networkTest(stage.world, clusterNames, '--node-port');
   expect(open.rows.filter(({ ok }) => !ok)).toEqual([]);
   expect([open.code, open.missing]).toEqual([0, []]);
   expect(new Set(open.rows.map(({ what }) => what))).toEqual(
@@ -295,7 +285,7 @@ test('`isthmus network test` finds every way open; of two hops that are cut it n
     `table ip cut {\nchain cut { type filter hook ${hook} priority -400; udp dport ${port} drop; }\n}\n`;
   await lonely.netns.nft(cut('output', networkPort.overlay));
   await gateway.netns.nft(cut('prerouting', networkPort.wireGuard));
-  const torn = await networkTest('--basic').finally(async () => {
+  const torn = await networkTest(stage.world, clusterNames, '--basic').finally(async () => {
     for (const { netns } of [lonely, gateway]) await netns.nft('delete table ip cut\n');
   });
   expect(torn.code).toBe(7);

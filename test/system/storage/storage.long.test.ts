@@ -12,7 +12,6 @@ import { removeProductClusters } from '#test/harness/product-clusters.ts';
 import { repositoryRoot } from '#test/testbed/repository-root.ts';
 import { consumer, patience, provider, reported, type Stage } from '../whole-clusters/stage.ts';
 import { actsOn } from './acts.ts';
-
 import { claim, genuine, on, openStorageStage, shop, shopThere, statefulSet, writer } from './storage-stage.ts';
 import { claimHere, claimThere, keptVolume, rescuedVolume } from './walk.ts';
 

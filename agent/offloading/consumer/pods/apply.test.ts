@@ -5,7 +5,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import { type ApplyDeps, apply } from './apply.ts';
-import type { Action, Context } from './decide.ts';
+import type { Action } from './decide.ts';
+import { context } from './testing/local-and-remote.ts';
 
 const local: Pod = {
   apiVersion: 'v1',
@@ -19,15 +20,6 @@ const shadow = {
   metadata: { namespace: 'demo-cons', name: 'web', uid: 's1' },
   spec: { pod: local.spec },
 } as ShadowPod;
-const context: Context = {
-  consumer: 'cons',
-  provider: 'prov',
-  nodeName: 'vn1',
-  hostIp: '10.1.1.1',
-  remoteRanges: [{ real: '10.0.0.0/8', view: '10.0.0.0/8' }],
-  isLinked: true,
-  now: '2026-01-01T00:00:00Z',
-};
 const actions: readonly Action[] = [
   { do: 'updateShadow', uid: 's1', patch: [{ op: 'add', path: '/spec/pod/containers/0/image', value: 'app:2' }] },
   { do: 'status', patch: { phase: 'Running' } },

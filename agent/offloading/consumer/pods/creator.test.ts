@@ -6,6 +6,7 @@ import { ManualClock } from '#shared/ports/clock.ts';
 import { silentLog } from '#shared/ports/log.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
 import { createOffloadedPodController, writtenShadowPods } from './controller.ts';
+import { context } from './testing/local-and-remote.ts';
 
 const pod = (name: string): Pod => ({
   apiVersion: 'v1',
@@ -59,14 +60,7 @@ test('a ShadowPod names its creator once the provider has reported it, and follo
     mapping: () => ({ kind: 'accepted', remoteNamespace: 'demo-cons' }),
     remote: () => ({ remote: 'demo-cons', isSynced: () => true, shadows: local.cache, pods: local.cache }) as never,
     nodeReady: () => true,
-    context: () => ({
-      consumer: 'cons',
-      provider: 'prov',
-      nodeName: 'vn1',
-      hostIp: '10.1.1.1',
-      remoteRanges: [{ real: '10.0.0.0/8', view: '10.0.0.0/8' }],
-      isLinked: true,
-    }),
+    context: () => context,
     written: writtenShadowPods(clock),
     clock,
     log: silentLog,

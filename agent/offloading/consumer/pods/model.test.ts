@@ -6,6 +6,7 @@ import { silentLog } from '#shared/ports/log.ts';
 import { apply } from './apply.ts';
 import { pruneLocalPod, pruneRemotePod, pruneShadowPod } from './cache-transforms.ts';
 import { type Context, decide, type Mapping, type Observed } from './decide.ts';
+import { context } from './testing/local-and-remote.ts';
 
 const names = ['a', 'b'] as const;
 const name = fc.constantFrom('a' as const, 'a' as const, 'b' as const);
@@ -84,15 +85,7 @@ class Agent {
   context(): Context {
     this.#tick++;
     const now = new Date(Date.UTC(2026, 0, 1) + this.#tick * 1_000).toISOString().replace(/\.\d+Z/, 'Z');
-    return {
-      consumer: 'cons',
-      provider: 'prov',
-      nodeName: 'vn1',
-      hostIp: '10.1.1.1',
-      remoteRanges: [{ real: '10.0.0.0/8', view: '10.0.0.0/8' }],
-      isLinked: true,
-      now,
-    };
+    return { ...context, now };
   }
 
   async reconcile(key: string): Promise<void> {

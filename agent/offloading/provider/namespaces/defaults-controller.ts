@@ -1,5 +1,4 @@
 /** Provider: the LimitRange, NetworkPolicy and ResourceQuota in every namespace of a consumer, and its level of pod security. */
-
 import { rangeNodes } from '#agent/model/network-selections.ts';
 import type { Applied, Cache, Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';

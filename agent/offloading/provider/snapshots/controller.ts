@@ -1,5 +1,4 @@
 /** Provider: the data of snapshots outlives the VolumeSnapshots of guests, unless their consumer ordered its deletion. Every step derives from the objects. */
-
 import type { Cluster, Controller } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
 import { whenServed } from '#kube/run/when-served.ts';

@@ -2,7 +2,6 @@
  * Provider: the data of guests outlives their claims. A claim goes only once its volume says itself whose it is and will not be deleted; what volumes
  * say becomes RetainedVolumes. Every step derives from the objects, so a controller that died between two writes is continued by the next.
  */
-
 import { termsFor } from '#agent/peering/slices/grant.ts';
 import type { Cluster, Controller, KubeApi } from '#kube/model/types.ts';
 import { type ControllerDeps, createController, watch } from '#kube/run/controller.ts';
