@@ -33,6 +33,8 @@ export interface ServerOptions {
   readonly budgetBytes?: number;
   /** For the TLS handshake, for headers once they have begun, and for a body. */
   readonly patienceMs?: number;
+  /** Of a connection without a request. */
+  readonly idleMs?: number;
   /** Connections on which nothing has been asked yet; the oldest one beyond ends. */
   readonly mostUnasked?: number;
 }
@@ -57,8 +59,8 @@ const defaultBudgetBytes = 32 * 1024 * 1024;
 const defaultPatienceMs = 5_000;
 /** An API server keeps a handful; each takes some 100 kB. */
 const defaultMostUnasked = 256;
-/** Of a connection without a request: longer than the 90 s for which Go's HTTP client keeps it. */
-const idleMs = 120_000;
+/** Longer than the 90 s for which Go's HTTP client keeps a connection without a request. */
+const defaultIdleMs = 120_000;
 /** Below the 5 s that the API server waits, so that the reason gets through. */
 const deadlineMs = 4_000;
 
@@ -76,6 +78,7 @@ export async function serveAdmission({
   secretPath,
   budgetBytes = defaultBudgetBytes,
   patienceMs = defaultPatienceMs,
+  idleMs = defaultIdleMs,
   mostUnasked = defaultMostUnasked,
 }: ServerOptions): Promise<AdmissionServer> {
   let inFlight = 0;

@@ -115,6 +115,7 @@ const tlsRecord = fc
   .map(([kind, minor, length, rest]) =>
     Buffer.concat([Buffer.from([kind, 3, minor, length >> 8, length & 255, 1]), rest]),
   );
+const silence = Buffer.alloc(0);
 const noise = fc.uint8Array({ maxLength: 2_000 }).map((bytes) => Buffer.from(bytes));
 
 /** Frames of RFC 6455 with any opcode, reserved bits, lengths that promise more than comes, and text that is no JSON. */
@@ -155,6 +156,7 @@ export const anyAttempt = (targets: readonly string[]): fc.Arbitrary<Attempt> =>
         { weight: 2, arbitrary: fc.tuple(request(targets), request(targets)).map((two) => Buffer.concat(two)) },
         { weight: 1, arbitrary: tlsRecord },
         { weight: 1, arbitrary: noise },
+        { weight: 1, arbitrary: fc.constant(silence) },
       ),
       at: fc.array(fc.nat(30_000), { maxLength: 4 }),
       ending: fc.constantFrom<Ending>('end', 'end', 'cut', 'stay'),

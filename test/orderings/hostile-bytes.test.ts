@@ -81,8 +81,9 @@ test('the webhook server hears none of them, whether they know its secret path o
       },
     ],
   ]);
-  const common = { routes, certificate, secretPath, log: silentLog, host: '127.0.0.1', port: 0, patienceMs };
-  const server = await serveAdmission(common);
+  const limits = { patienceMs, idleMs: 2 * patienceMs };
+  const common = { routes, certificate, secretPath, log: silentLog, host: '127.0.0.1', port: 0 };
+  const server = await serveAdmission({ ...common, ...limits });
   closers.push(() => server.close());
   const target = { port: server.port, ca: certificate.certificate };
   const paths = ['/validate/things', `/${secretPath}/validate/things`, `/${secretPath}/none`];
