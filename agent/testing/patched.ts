@@ -4,18 +4,6 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 type Json = Record<string, unknown>;
 
-/** RFC 7386. */
-export function mergePatched(target: unknown, patch: unknown): unknown {
-  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
-  const out: Json =
-    typeof target === 'object' && target !== null && !Array.isArray(target) ? { ...(target as Json) } : {};
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete out[key];
-    else out[key] = mergePatched(out[key], value);
-  }
-  return out;
-}
-
 /** RFC 6902, the operations that we send. */
 export function jsonPatched<T>(target: T, patch: readonly JsonOperation[]): T {
   const out = structuredClone(target);

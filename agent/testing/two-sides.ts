@@ -1,10 +1,11 @@
 /** Both clusters of one offloaded namespace, remembered. It keeps the API server's rules that matter here (uids, preconditions, names). */
 import type { JsonOperation } from '#agent/offloading/consumer/pods/mutable-spec.ts';
+import { mergePatched } from '#kube/http/testing/merge-patched.ts';
 import type { KubeApi } from '#kube/model/types.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ShadowPod } from '#shared/schema/liqo/shadow-pod.ts';
-import { jsonPatched, mergePatched } from './patched.ts';
+import { jsonPatched } from './patched.ts';
 
 export class TwoSides {
   readonly pods = new Map<string, Pod>();

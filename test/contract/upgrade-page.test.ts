@@ -8,6 +8,7 @@ import { isolationOf } from '#agent/offloading/provider/namespaces/isolation.ts'
 import { guestNameProblem } from '#agent/offloading/provider/namespaces/names.ts';
 import { apiAccessOf } from '#agent/reflection/model/api-access.ts';
 import { defaultPolicy, objectsOfAgent } from '#cli/install/manifests.ts';
+import { mergePatched } from '#kube/http/testing/merge-patched.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import { annotation } from '#shared/domain/liqo-keys.ts';
 import { type PeeringPolicy, PeeringPolicySpec } from '#shared/schema/isthmus/peering-policy.ts';
@@ -17,25 +18,13 @@ const page = readFileSync(path.resolve(import.meta.dirname, '../../docs/upgrade.
 const options = { clusterId: 'milan', image: 'i', apiServerUrl: 'https://192.0.2.1:6443', replicas: 1 };
 const policy = objectsOfAgent(options).find(({ kind }) => kind === 'PeeringPolicy') as PeeringPolicy;
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-/** As RFC 7386 has it, for patches without null. */
-const merged = (into: unknown, patch: unknown): unknown => {
-  if (!isRecord(patch)) return patch;
-  const base = isRecord(into) ? into : {};
-  return {
-    ...base,
-    ...Object.fromEntries(Object.entries(patch).map(([key, value]) => [key, merged(base[key], value)])),
-  };
-};
-
 const commands = [...page.matchAll(/patch peeringpolicy (\S+) --type merge --patch '([^']+)'/g)];
 const patchOf = (field: string): unknown =>
   commands.map(([, , text = '']) => JSON.parse(text)).find((patch) => patch.spec.asProvider.guests[field]);
 const before = guestRules([policy], 'rome');
 /** The API server refuses or drops what the schema does not have. */
 function after(patch: unknown) {
-  const spec = PeeringPolicySpec.parse(merged(policy.spec, (patch as { spec: unknown }).spec));
+  const spec = PeeringPolicySpec.parse(mergePatched(policy.spec, (patch as { spec: unknown }).spec));
   return guestRules([{ ...policy, spec }], 'rome');
 }
 

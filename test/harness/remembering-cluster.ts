@@ -1,4 +1,5 @@
 /** For the agent's channel: a cluster in memory that applies, deletes and tells its caches at once, and plays the controllers of a peering. */
+import { mergePatched } from '#kube/http/testing/merge-patched.ts';
 import type { Cache, Change, Cluster } from '#kube/model/types.ts';
 import { type KubeObject, type ObjectRef, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { label, virtualNodeType } from '#shared/domain/liqo-keys.ts';
@@ -9,16 +10,6 @@ type Loose = KubeObject & { spec?: Json; status?: Json; data?: Json };
 type Json = Record<string, unknown>;
 
 const keyOf = (kind: string, { namespace, name }: ObjectRef): string => `${kind}/${namespace ?? ''}/${name}`;
-
-const merged = (before: Json, change: Json): Json => {
-  const out = { ...before };
-  for (const [key, value] of Object.entries(change)) {
-    const old = out[key];
-    const both = [old, value].every((each) => typeof each === 'object' && each !== null && !Array.isArray(each));
-    out[key] = both ? merged(old as Json, value as Json) : value;
-  }
-  return out;
-};
 
 interface Applying {
   readonly fieldManager: string;
@@ -49,11 +40,11 @@ export class RememberingCluster {
     const before = this.#objects.get(at);
     this.#uid += 1;
     const metadata = { uid: before?.metadata.uid ?? `uid-${this.#uid}`, generation: 1 };
-    const next = merged(merged((before ?? {}) as unknown as Json, object as unknown as Json), { metadata });
-    if (status !== undefined) next.status = merged((before?.status ?? {}) as Json, status);
+    const next = mergePatched(mergePatched(before, object), { metadata }) as Loose;
+    if (status !== undefined) next.status = mergePatched(before?.status, status) as Json;
     if (JSON.stringify(next) === JSON.stringify(before)) return;
-    this.#objects.set(at, next as unknown as Loose);
-    this.#tell(object.kind, { after: next as unknown as Loose });
+    this.#objects.set(at, next);
+    this.#tell(object.kind, { after: next });
   }
 
   #delete(kind: string, ref: ObjectRef): boolean {

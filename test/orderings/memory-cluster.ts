@@ -2,7 +2,8 @@
  * A cluster in memory with the rules of an API server that matter to offloading: versions, preconditions, finalizers, graceful deletion, terminating
  * namespaces, owners. Its caches lag: each shows changes in their order, but how late, and which of them first, is drawn.
  */
-import { jsonPatched, mergePatched } from '#agent/testing/patched.ts';
+import { jsonPatched } from '#agent/testing/patched.ts';
+import { mergePatched } from '#kube/http/testing/merge-patched.ts';
 import type { CacheOptions, Caches, Cluster, KubeApi, ListOptions } from '#kube/model/types.ts';
 import { type KubeObject, type ObjectRef, type Pod, type ResourceType, refOf } from '#shared/domain/kube-object.ts';
 import { AppError, codeOf } from '#shared/errors/app-error.ts';

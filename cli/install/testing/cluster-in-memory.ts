@@ -2,6 +2,7 @@
 import { capturedIo } from '#cli/captured-io.ts';
 import type { KubeClient } from '#cli/cluster/open.ts';
 import { createProgress } from '#cli/output/progress.ts';
+import { mergePatched } from '#kube/http/testing/merge-patched.ts';
 import {
   certificateSigningRequests,
   clusterRoleBindings,
@@ -24,16 +25,6 @@ interface Stored {
   readonly type: ResourceType;
   readonly object: Any;
 }
-
-const merged = (target: unknown, patch: unknown): unknown => {
-  if (patch === null || typeof patch !== 'object' || Array.isArray(patch)) return patch;
-  const result: Record<string, unknown> = { ...(target as Record<string, unknown>) };
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete result[key];
-    else result[key] = merged(result[key], value);
-  }
-  return result;
-};
 
 /** A cluster in memory: namespaces take along what is in them, finalizers hold what is deleted. `stuck`: pods that never end. */
 export function clusterOf(
@@ -84,7 +75,7 @@ export function clusterOf(
     },
     async mergePatch(type: ResourceType, ref: ObjectRef, patch: object) {
       const found = all.get(keyOf(type, ref));
-      if (found) all.set(keyOf(type, ref), { type, object: merged(found.object, patch) as Any });
+      if (found) all.set(keyOf(type, ref), { type, object: mergePatched(found.object, patch) as Any });
       settle();
     },
   } as unknown as KubeClient;

@@ -1,6 +1,6 @@
 /** Which pods wait for their namespace, and what lets them go. */
 import { expect, test } from 'vitest';
-import { mergePatched } from '#agent/testing/patched.ts';
+import { mergePatched } from '#kube/http/testing/merge-patched.ts';
 import type { Pod } from '#shared/domain/kube-object.ts';
 import type { NamespaceOffloading } from '#shared/schema/liqo/namespace-offloading.ts';
 import { gatePatch } from '../admission/pod.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mergePatched } from '#agent/testing/patched.ts';
+import { mergePatched } from '#kube/http/testing/merge-patched.ts';
 import type { Node } from '#shared/domain/kube-object.ts';
 import type { ForeignCluster } from '#shared/schema/liqo/foreign-cluster.ts';
 import type { VirtualNode, VirtualNodeSpec } from '#shared/schema/liqo/virtual-node.ts';
