@@ -4,6 +4,7 @@
 import { mkdirSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
+import { pipeline } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { KubeApi } from '#kube/model/types.ts';
 import { clusterRoleBindings, namespaces, serviceAccounts } from '#shared/domain/core-kinds.ts';
@@ -41,9 +42,8 @@ export class ApiAccess {
     this.#port = port;
     this.#bridge = net.createServer((inside) => {
       const outside = net.connect(Number(port), hostname);
-      inside.on('error', () => outside.destroy());
-      outside.on('error', () => inside.destroy());
-      inside.pipe(outside).pipe(inside);
+      // Either end takes the other along; a connection that broke is no failure of the bridge.
+      pipeline(inside, outside, inside, () => undefined);
     });
     await new Promise<void>((resolve) => this.#bridge?.listen(this.#socket, resolve));
   }
