@@ -1,5 +1,5 @@
-// Six test projects: `fast` for every save, `thorough` for generated cases in memory, `real` for real components, `system` for whole clusters, `long` for second copies of a proof and long
-// waits, `examples` for the pages of examples/.
+// Seven test projects: `fast` for every save, `thorough` for generated cases in memory, `real` for real components, `network` for networks of namespaces, `system` for whole clusters, `long` for
+// second copies of a proof and long waits, `examples` for the pages of examples/.
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { defineConfig } from 'vitest/config';
@@ -52,14 +52,16 @@ const thorough = [
 const long = '**/*.long.test.ts';
 const examples = ['test/system/examples/**/*.real.test.ts'];
 
-/** `fast` and `thorough` need nothing but Node; `real` needs root, Linux and the built components of the test bed; `system` has whole clusters. */
+/** `fast` and `thorough` need nothing but Node; the others need root, Linux and the built components of the test bed. */
 const system = ['test/system/whole-clusters/*.real.test.ts'];
+/** Wait most of their time, for packets and for timers of kernels: 330 s with 90 s of the processors. */
+const network = ['test/system/network/**/*.real.test.ts'];
 
 /**
- * Files at a time. `npm test` runs the two side by side. Whole clusters have deadlines of seconds, which four files of them beside four others missed:
- * at a load of 74, on two processors, a link took 100 s.
+ * Files at a time. `npm test` runs `real` beside one of the others. Whole clusters have deadlines of seconds, which four files of them beside four others
+ * missed: at a load of 74, on two processors, a link took 100 s.
  */
-const workers = { real: 3, system: 2 };
+const workers = { real: 3, network: 1, system: 2 };
 
 /** A pool of API servers for all files of a run. */
 const globalSetup = ['test/harness/api-server-pool/global-setup.ts'];
@@ -68,8 +70,12 @@ const globalSetup = ['test/harness/api-server-pool/global-setup.ts'];
 const chaiConfig = { truncateThreshold: 20_000 };
 
 const setupFiles = ['test/harness/fail-on-warnings.ts'];
-/** Of projects whose files have a process each. */
-const ofOwnProcess = [...setupFiles, 'test/harness/processor-time.ts'];
+const onComponents = [...setupFiles, 'test/harness/processor-time.ts'];
+/**
+ * Of projects whose files share a process each worker, so that what one file has loaded and compiled serves the next: 116 files took 429 s of the
+ * processors for Node, and 535 s in a process of their own each.
+ */
+const inSharedProcess = { isolate: false, setupFiles: [...onComponents, 'test/harness/nothing-left.ts'] };
 
 /** Tests make much that dies young: with more room for it, 1,955 unit tests take 8 % less processor time (36.7 and 40.3 s, 32.9 and 38.1 with it). */
 const execArgv = ['--max-semi-space-size=64'];
@@ -103,11 +109,23 @@ export default defineConfig({
           name: 'real',
           execArgv,
           chaiConfig,
-          setupFiles: ofOwnProcess,
+          ...inSharedProcess,
           include: rooms.map((room) => `${room}/**/*.real.test.ts`),
           globalSetup,
-          exclude: ['**/node_modules/**', ...system, ...examples],
+          exclude: ['**/node_modules/**', ...system, ...network, ...examples],
           maxWorkers: workers.real,
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+        },
+      },
+      {
+        test: {
+          name: 'network',
+          execArgv,
+          chaiConfig,
+          ...inSharedProcess,
+          include: network,
+          maxWorkers: workers.network,
           testTimeout: 120_000,
           hookTimeout: 180_000,
         },
@@ -116,7 +134,7 @@ export default defineConfig({
         test: {
           name: 'long',
           chaiConfig,
-          setupFiles: ofOwnProcess,
+          setupFiles: onComponents,
           include: [long, ...filesWithCases],
           env: allCases,
           globalSetup,
@@ -132,7 +150,7 @@ export default defineConfig({
         test: {
           name: 'examples',
           chaiConfig,
-          setupFiles: ofOwnProcess,
+          setupFiles: onComponents,
           include: examples,
         },
       },
@@ -141,7 +159,7 @@ export default defineConfig({
           name: 'system',
           execArgv,
           chaiConfig,
-          setupFiles: ofOwnProcess,
+          setupFiles: onComponents,
           include: system,
           maxWorkers: workers.system,
           testTimeout: 120_000,

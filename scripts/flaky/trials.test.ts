@@ -22,7 +22,7 @@ test('no file, an absent file and numbers out of range are refused by name', () 
 test('the ending of a file tells the projects that may have it', () => {
   expect(projectsOf('a.test.ts')).toEqual(['fast', 'thorough']);
   expect(projectsOf('a.long.test.ts')).toEqual(['long']);
-  expect(projectsOf('a.real.test.ts')).toEqual(['real', 'system', 'examples']);
+  expect(projectsOf('a.real.test.ts')).toEqual(['real', 'network', 'system', 'examples']);
 });
 
 test('the summary counts the runs that failed and quotes the first failure', () => {

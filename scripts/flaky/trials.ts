@@ -33,11 +33,11 @@ function whole(name: keyof typeof most, text: string, least: number): number {
   throw new Error(`--${name} is ${JSON.stringify(text)}: a whole number from ${least} to ${most[name]} is accepted`);
 }
 
-/** Of vitest. Three share an ending; vitest runs a file in the one of them that includes it. */
+/** Of vitest. Four share an ending; vitest runs a file in the one of them that includes it. */
 export function projectsOf(file: string): readonly string[] {
   if (file.endsWith('.long.test.ts')) return ['long'];
   if (!file.endsWith('.real.test.ts')) return ['fast', 'thorough'];
-  return ['real', 'system', 'examples'];
+  return ['real', 'network', 'system', 'examples'];
 }
 
 export interface Trial {

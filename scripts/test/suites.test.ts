@@ -42,6 +42,7 @@ test('only suites of real components and whole clusters wait for packages and bu
     'cloud templates',
     'no right is unused',
     'unit tests on Node 24',
+    'cloud templates of every stage',
     '10,000 orderings',
   ]);
 });

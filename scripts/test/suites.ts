@@ -1,6 +1,6 @@
 /** What `npm test` and `npm run test:long` run, in the order in which a failure is cheapest. */
 
-type Project = 'fast' | 'thorough' | 'real' | 'system' | 'long' | 'examples';
+type Project = 'fast' | 'thorough' | 'real' | 'network' | 'system' | 'long' | 'examples';
 
 export type Suite =
   /** One passed or failed check, by the exit code of a program of Node. */
@@ -58,11 +58,12 @@ export const lists = {
       program('generated files are current', 'scripts/gen/main.ts', '--check'),
     ],
     [tests('unit and contract tests', ['fast', 'thorough'])],
-    // Two runs of vitest, so that no more than two files have whole clusters at a time. Cloud templates take what they leave.
+    // Beside the first one at a time, so that one file has whole clusters, or waits for packets, beside three others. Cloud templates take what they leave.
     [
       tests('tests on real components', 'real'),
       tests('tests on whole clusters', 'system'),
-      program('cloud templates', 'scripts/templates/main.ts'),
+      tests('tests on networks of namespaces', 'network'),
+      program('cloud templates', 'scripts/templates/main.ts', '--lint', 'production'),
     ],
     // By the audit logs of the API servers of the row above.
     [program('no right is unused', 'scripts/rights/main.ts')],
@@ -80,6 +81,7 @@ export const lists = {
         program('a provider cut off for 300 s', 'test/system/cuts/main.ts', '--seconds', '300', '--within', '60'),
       ),
     ],
+    [program('cloud templates of every stage', 'scripts/templates/main.ts')],
     [program('10,000 orderings', 'scripts/orderings/main.ts')],
   ],
 } as const satisfies Record<string, Rows>;

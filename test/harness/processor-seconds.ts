@@ -21,3 +21,13 @@ export function secondsOf(stat: string): ProcessorSeconds {
 
 /** Throws for a process that has ended. */
 export const processorSeconds = (pid: number): ProcessorSeconds => secondsOf(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+
+let told: ProcessorSeconds = { own: 0, started: 0 };
+
+/** Of this process, without what an earlier call has told: files of tests that share a process take turns. */
+export function secondsSinceLastAsked(): ProcessorSeconds {
+  const now = processorSeconds(process.pid);
+  const since = { own: now.own - told.own, started: now.started - told.started };
+  told = now;
+  return since;
+}
