@@ -1,0 +1,11 @@
+/** What a test file leaves behind in its process, by the names that Node has for it. Pure. */
+
+/** What vitest itself has in each process: pipes to its own, terminals and timers. */
+const isOfVitest = (kind: string): boolean => /^(?:Pipe|TTY|Timeout|Immediate)/.test(kind);
+
+/** `kinds`: as `process.getActiveResourcesInfo()` gives them, which leaves out what keeps no process alive. Empty when nothing is left. */
+export function leftBehind(kinds: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const kind of kinds) if (!isOfVitest(kind)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return [...counts].map(([kind, count]) => `${count} of ${kind}`).join(', ');
+}
