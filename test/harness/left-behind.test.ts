@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import net from 'node:net';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { leftBehind } from './left-behind.ts';
+import { connections, leftBehind } from './left-behind.ts';
 
 /** Of a process that has run this. */
 async function resourcesOf(script: string): Promise<string[]> {
@@ -25,4 +27,15 @@ test('both ends of a connection and a program are left behind', async () => {
 test('what keeps no process alive is not, and neither are the pipes and timers of the process itself', async () => {
   expect(leftBehind(await resourcesOf(`${server}; server.unref()`))).toBe('');
   expect(leftBehind(['PipeWrap', 'PipeWrap', 'Timeout', 'TTYWrap'])).toBe('');
+});
+
+test('a connection is named by both of its ends', async () => {
+  const listener = net.createServer().listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as net.AddressInfo;
+  const socket = net.connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  expect(connections().split(', ')).toContain(`${socket.localPort} - 127.0.0.1:${port}`);
+  socket.destroy();
+  listener.close();
 });
