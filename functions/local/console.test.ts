@@ -182,7 +182,10 @@ describe('a request from elsewhere with the cookie of a session', () => {
 
   test('authenticates as none with a cookie that was changed', async () => {
     const cookie = await cookieFor(broker.adminKey ?? '');
-    expect((await ask('GET', '/v1/clusters', { ...own, cookie: `${cookie.slice(0, -2)}AA` })).status).toBe(401);
+    // Not the last character, some of whose bits mean nothing.
+    const at = cookie.length - 9;
+    const changed = `${cookie.slice(0, at)}${cookie[at] === 'A' ? 'B' : 'A'}${cookie.slice(at + 1)}`;
+    expect((await ask('GET', '/v1/clusters', { ...own, cookie: changed })).status).toBe(401);
   });
 });
 
