@@ -72,8 +72,8 @@ const chaiConfig = { truncateThreshold: 20_000 };
 const setupFiles = ['test/harness/fail-on-warnings.ts'];
 const onComponents = [...setupFiles, 'test/harness/processor-time.ts'];
 /**
- * Of projects whose files share a process each worker, so that what one file has loaded and compiled serves the next: 116 files took 429 s of the
- * processors for Node, and 535 s in a process of their own each.
+ * Of projects whose workers keep their process: what one file has loaded and compiled serves the next. 116 files took 429 s of the processors for
+ * Node, and 535 s with a process for each file.
  */
 const inSharedProcess = { isolate: false, setupFiles: [...onComponents, 'test/harness/nothing-left.ts'] };
 
