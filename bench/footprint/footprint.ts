@@ -62,9 +62,13 @@ async function startPods({ world: clusters }: BenchClusters, log: (line: string)
     '--pod-offloading-strategy',
     'Remote',
   );
-  const image = ['--image=isthmus.test/workload:1', `--replicas=${podCount}`, '--', 'sleep'];
+  const image = ['--image=isthmus.test/workload:1', '--replicas=0', '--', 'sleep'];
   await cluster.kubectl('-n', namespace, 'create', 'deployment', 'many', ...image);
+  // By the requests that a provider fills in, 80 of them would take the whole slice, and the node.
+  const small = ['--requests=cpu=5m,memory=8Mi', '--limits=memory=32Mi'];
+  await cluster.kubectl('-n', namespace, 'set', 'resources', 'deployment', 'many', ...small);
   const started = performance.now();
+  await cluster.kubectl('-n', namespace, 'scale', 'deployment', 'many', `--replicas=${podCount}`);
   await eventually(
     `${podCount} pods are ready`,
     async () =>
