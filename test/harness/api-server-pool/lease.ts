@@ -9,9 +9,9 @@ export const poolVariable = 'ISTHMUS_API_SERVER_POOL';
 let leases: Leased[] = [];
 
 /**
- * Holds what a new server holds, and nothing of an earlier file. The pool takes it back at the end of the file (`test/harness/nothing-left.ts`), or of this process, and not at `stop()`:
- * a controller that a test forgot to stop cannot write to the next file's server. A test that kills or reconfigures components starts a server of its own:
- * `startOwnKindsServer`.
+ * Holds what a new server holds, and nothing of an earlier file. The pool takes it back at the end of the file (`test/harness/nothing-left.ts`) or of this
+ * process, and not at `stop()`: a controller that a test forgot to stop cannot write to the next file's server. A test that kills or reconfigures
+ * components starts a server of its own: `startOwnKindsServer`.
  */
 export async function leaseApiServer(): Promise<ApiServer> {
   const socket = process.env[poolVariable];

@@ -1,4 +1,4 @@
-/** How a test file gets a server of the pool: one connection to a Unix socket is one lease, and it ends with the process that made it. */
+/** How a test file gets a server of the pool: one connection to a Unix socket is one lease, which ends with `release` or with the process that made it. */
 import net from 'node:net';
 import type { ApiServer } from '#test/harness/kube-apiserver.ts';
 import type { Pool } from './pool.ts';
