@@ -39,9 +39,10 @@ const templates = readdirSync(out, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.template.json'))
   .map((file) => path.join(out, file));
 console.log(`${templates.length} templates in ${((Date.now() - started) / 1_000).toFixed(1)} s`);
-const folder = path.join(out, flags.lint === undefined ? '' : `assembly-${flags.lint}`);
-const linted = templates.filter((file) => file.startsWith(folder));
-if (linted.length === 0) throw new Error(`--lint is ${flags.lint}: no template is in ${path.relative(root, folder)}`);
+const stageOf = (file: string): string => path.basename(path.dirname(file)).replace('assembly-', '');
+const linted = templates.filter((file) => flags.lint === undefined || stageOf(file) === flags.lint);
+if (linted.length === 0)
+  throw new Error(`--lint is ${flags.lint}, accepted is a stage: ${[...new Set(templates.map(stageOf))].join(', ')}`);
 const ignored = excused.flatMap(({ rule }) => ['--ignore-checks', rule]);
 try {
   // Informational findings count too: there are none, and the next one should be looked at.

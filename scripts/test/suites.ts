@@ -58,7 +58,7 @@ export const lists = {
       program('generated files are current', 'scripts/gen/main.ts', '--check'),
     ],
     [tests('unit and contract tests', ['fast', 'thorough'])],
-    // Beside the first one at a time, so that one file has whole clusters, or waits for packets, beside three others. Cloud templates take what they leave.
+    // One of the others at a time runs beside the first: a file with whole clusters, or with networks, beside three files of components. Templates come last.
     [
       tests('tests on real components', 'real'),
       tests('tests on whole clusters', 'system'),
