@@ -39,3 +39,19 @@ test('a proxy whose tunnel stays silent keeps no connection open', async () => {
   expect((await failed).message).toBe(`no server answers behind the proxy 127.0.0.1:${port} within 0.3 s`);
   await eventually('the end of the connection', () => open.size === 0);
 });
+
+test.each([
+  { what: 'directly', route: undefined },
+  { what: 'behind a proxy', route: { proxy: new URL('http://127.0.0.1:9') } },
+])('a certificate that cannot be read fails the request, $what', async ({ route }) => {
+  const server = new URL('https://127.0.0.1:9');
+  const agent = createAgent(server, { cert: 'no certificate', key: 'no key' }, route);
+  const failed = new Promise<Error>((resolve) =>
+    connectionPoolOf(agent, server, () => 0).send('GET / HTTP/1.1\r\n\r\n', {
+      piece: () => undefined,
+      answered: () => resolve(new Error('answered')),
+      failed: resolve,
+    }),
+  );
+  expect((await failed).message).toMatch(/PEM|no start line/i);
+});

@@ -1,6 +1,7 @@
 /** Brings an API server back to an earlier state through its own API, and proves it by comparing everything it serves. */
 import https from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
+import * as tls from 'node:tls';
 import type { Access } from '#test/testbed/api-ready.ts';
 import {
   type ApiObject,
@@ -30,7 +31,9 @@ export class AdminApi {
   constructor(access: Access) {
     this.#access = access;
     const { ca, cert, key } = access;
-    this.#agent = new https.Agent({ keepAlive: true, maxSockets: 6, ca, cert, key });
+    // One context for all sockets, as kube/http/tls.ts says why.
+    const secureContext = tls.createSecureContext({ ca, cert, key });
+    this.#agent = new https.Agent({ keepAlive: true, maxSockets: 6, secureContext });
   }
 
   call(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
