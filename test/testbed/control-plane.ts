@@ -22,15 +22,22 @@ export interface ControlPlane {
 
 const pkiFile = (dir: string, name: string): string => path.join(dir, 'pki', name);
 
-export function kubeconfigOf(cluster: string, url: string, ca: string, user: KeyPair): string {
+export function kubeconfigOf(
+  cluster: string,
+  url: string,
+  ca: string,
+  user: KeyPair | { readonly token: string },
+): string {
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
+  const credential =
+    'token' in user
+      ? { token: user.token }
+      : { 'client-certificate-data': base64(user.cert), 'client-key-data': base64(user.key) };
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
     clusters: [{ name: cluster, cluster: { server: url, 'certificate-authority-data': base64(ca) } }],
-    users: [
-      { name: 'admin', user: { 'client-certificate-data': base64(user.cert), 'client-key-data': base64(user.key) } },
-    ],
+    users: [{ name: 'admin', user: credential }],
     contexts: [{ name: cluster, context: { cluster, user: 'admin' } }],
     'current-context': cluster,
   };
