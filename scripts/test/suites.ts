@@ -50,14 +50,14 @@ const onBoth = ['agent/', 'shared/', 'control/', 'functions/', 'cli/'];
 
 export const lists = {
   test: [
-    // tsc takes one processor, for as long as the others together.
+    // Tests in memory leave a tenth of two processors idle; the checks, one after the other, fit into that.
     [
+      tests('unit and contract tests', ['fast', 'thorough']),
       check('types', 'node_modules/typescript/bin/tsc', '-b'),
       check('lint', 'node_modules/@biomejs/biome/bin/biome', 'ci', '.'),
       check('nothing is unused', 'node_modules/knip/bin/knip.js', '--no-progress', '--treat-config-hints-as-errors'),
       program('generated files are current', 'scripts/gen/main.ts', '--check'),
     ],
-    [tests('unit and contract tests', ['fast', 'thorough'])],
     // One of the others at a time runs beside the first: a file with whole clusters, or with networks, beside three files of components. Templates come last.
     [
       tests('tests on real components', 'real'),
