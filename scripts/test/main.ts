@@ -84,8 +84,8 @@ const nodeOf = async (node: '24' | 'this'): Promise<string> =>
   node === 'this' ? process.execPath : ensureNode24({ root, cache, log });
 
 /**
- * How the suites beside the first one of a row run. Tests have deadlines, so they get as much as it gets; checks get a share of what those leave. At 10, the
- * 40 CPU seconds of cloud templates took 1,537 s, longer than the row.
+ * How the suites beside the first one of a row run. Tests have deadlines, so they get as much as it gets; checks get a share of what those leave. At 10, a
+ * check of 40 CPU seconds took 1,537 s, longer than its row.
  */
 const nicenessOf = { tests: 0, check: 4 } as const satisfies Record<Suite['kind'], number>;
 const everyMs = 60_000;

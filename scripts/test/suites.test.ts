@@ -39,17 +39,16 @@ test('only suites of real components and whole clusters wait for packages and bu
     'lint',
     'nothing is unused',
     'generated files are current',
-    'cloud templates',
     'no right is unused',
     'unit tests on Node 24',
-    'cloud templates of every stage',
+    'cloud templates',
     '10,000 orderings',
   ]);
 });
 
 test('words choose suites by a part of their name, and keep which suites run side by side', () => {
   expect(namesOf(chosen(lists.test, ['real', 'lint']))).toEqual(['lint', 'tests on real components']);
-  expect(chosen(lists.test, ['clusters', 'templates']).map((row) => row.length)).toEqual([2]);
+  expect(chosen(lists.test, ['clusters', 'networks']).map((row) => row.length)).toEqual([2]);
   expect(namesOf(chosen(lists.long, []))).toEqual(namesOf(lists.long));
 });
 
