@@ -191,7 +191,7 @@ describe('refusals', () => {
   });
 
   test('missing rights and bad credentials have codes of their own', async () => {
-    const noRights = { ...connection, headers: () => ({ 'impersonate-user': 'mallory' }) };
+    const noRights = { ...connection, headers: () => ({ ...connection.headers(), 'impersonate-user': 'mallory' }) };
     await expect(createKubeApi(noRights, deps).list(secrets)).rejects.toMatchObject({
       code: 'kube_forbidden',
       message: expect.stringContaining('"mallory" cannot list resource "secrets"'),

@@ -124,15 +124,14 @@ test('a leader that has ended for certain is followed at once, and one that may 
   await Promise.all([killed('here', 'old@node-1', 300), killed('elsewhere', 'old@node-10', 4)]);
   const onNode1 = { ...fast, hasEnded: (holder: string) => holder.endsWith('@node-1') };
   const ledAfter = async (name: string): Promise<number> => {
-    const from = performance.now();
+    const from = Date.now();
     const follower = candidate(cluster, name, 'new@node-1', [], onNode1);
     await expect.poll(() => follower.leading(), patience).toBe(true);
-    const tookMs = performance.now() - from;
+    const tookMs = Date.now() - from;
     await follower.leave();
     return tookMs;
   };
   const [, elsewhere] = await Promise.all([ledAfter('here'), ledAfter('elsewhere')]);
-  // Two clocks measure it.
   expect(elsewhere).toBeGreaterThan(3_900);
 });
 

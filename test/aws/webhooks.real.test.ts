@@ -153,8 +153,8 @@ test('a receiver that fails is tried again when the sweep finds that it is time'
   await cloud.deliver();
   expect(await deliveriesOf(webhook.id)).toMatchObject([{ state: 'pending', attempts: 1 }]);
   status = 200;
-  const deadline = Date.now() + 30_000;
-  while ((await deliveriesOf(webhook.id))[0]?.state !== 'delivered' && Date.now() < deadline) {
+  const deadline = performance.now() + 30_000;
+  while ((await deliveriesOf(webhook.id))[0]?.state !== 'delivered' && performance.now() < deadline) {
     await cloud.invoke('schedule-sweep', scheduledEvent);
     await cloud.deliver();
   }

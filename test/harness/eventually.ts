@@ -1,4 +1,7 @@
-/** Waits for a condition with a deadline, and says what was last seen when the deadline passes. */
+/**
+ * Waits for a condition with a deadline, and says what was last seen when the deadline passes. Deadlines go by the monotonic clock: a virtual machine that was
+ * suspended finds the time of day minutes later.
+ */
 
 export interface EventuallyOptions {
   readonly withinMs?: number;
@@ -12,7 +15,7 @@ export async function eventually<T>(
   look: () => Promise<T | undefined | null | false> | T | undefined | null | false,
   { withinMs = 45_000, everyMs = 100 }: EventuallyOptions = {},
 ): Promise<T> {
-  const deadline = Date.now() + withinMs;
+  const deadline = performance.now() + withinMs;
   let last: unknown;
   for (;;) {
     const began = performance.now();
@@ -23,7 +26,7 @@ export async function eventually<T>(
     } catch (error) {
       last = error;
     }
-    if (Date.now() >= deadline) {
+    if (performance.now() >= deadline) {
       const seen = last instanceof Error ? last.message : JSON.stringify(last);
       throw new Error(`not within ${withinMs / 1000} s: ${what}; last seen: ${seen}`);
     }

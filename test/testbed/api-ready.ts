@@ -52,13 +52,13 @@ export async function waitUntilReady(
   deadlineMs: number,
   alive: () => string | undefined,
 ): Promise<void> {
-  const end = Date.now() + deadlineMs;
+  const end = performance.now() + deadlineMs;
   for (;;) {
     const answer = await callApi(access, '/readyz').catch(() => undefined);
     if (answer?.status === 200) return;
     const dead = alive();
     if (dead !== undefined) throw new AppError('command_failed', dead);
-    if (Date.now() > end) {
+    if (performance.now() > end) {
       throw new AppError(
         'deadline_exceeded',
         `the API server ${access.url} was not ready within ${deadlineMs / 1000} s: ${answer?.body ?? 'no answer'}`,

@@ -168,12 +168,12 @@ class Bringing {
 
   async applyAddons(): Promise<void> {
     const access = await adminAccess(this.#bed.dir, this.#spec);
-    const end = Date.now() + 30_000;
+    const end = performance.now() + 30_000;
     for (const { path: target, object } of addonsOf(this.#spec)) {
       const apply = () => callApi(access, `${target}?fieldManager=testbed&force=true`, 'PATCH', object);
       let answer = await apply();
       // Some of what a ready API server needs for this it makes in the background: its namespaces, its range of Services.
-      for (; notYet.has(answer.status) && Date.now() < end; answer = await apply()) await delay(250);
+      for (; notYet.has(answer.status) && performance.now() < end; answer = await apply()) await delay(250);
       if (answer.status > 299)
         throw new AppError('kube_failed', `${this.#spec.name} refused ${target}: ${answer.body}`);
     }
@@ -185,7 +185,7 @@ class Bringing {
    */
   async waitForNodes(startedAgain: readonly string[] = [], sinceMs = 0): Promise<void> {
     const access = await adminAccess(this.#bed.dir, this.#spec);
-    const end = Date.now() + 180_000;
+    const end = performance.now() + 180_000;
     for (;;) {
       const waiting = (await waitingFor(access, this.#spec)) ?? (await silentSince(access, startedAgain, sinceMs));
       const dead = this.#spec.nodes
@@ -193,7 +193,7 @@ class Bringing {
         .find(({ name, component }) => !this.#isRunning(name, component));
       if (dead) throw new AppError('command_failed', lastWords(this.place(dead.name), dead.component));
       if (waiting === undefined) return;
-      if (Date.now() > end)
+      if (performance.now() > end)
         throw new AppError(
           'deadline_exceeded',
           `${this.#spec.name} did not become ready: ${waiting}; logs are in ${this.#dir}/logs`,

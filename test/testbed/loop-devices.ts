@@ -51,10 +51,10 @@ const patienceMs = 15_000;
 
 /** Call it when no process of the node runs any more: its mounts went with it. */
 export async function releaseDevices(slot: number, node: string): Promise<void> {
-  for (const end = Date.now() + patienceMs; ; await delay(50)) {
+  for (const end = performance.now() + patienceMs; ; await delay(50)) {
     const left = await devicesOf(slot, node);
     if (left.length === 0) return;
-    if (Date.now() > end)
+    if (performance.now() > end)
       throw new AppError(
         'deadline_exceeded',
         `loop devices of node ${node} that something still holds: ${left.join(', ')}`,

@@ -76,8 +76,8 @@ export async function startDaemon(
   });
   closeSync(log);
   const code = await new Promise<number | null>((resolve, reject) => child.once('error', reject).once('exit', resolve));
-  const end = Date.now() + 5_000;
-  while (code === 0 && Date.now() < end) {
+  const end = performance.now() + 5_000;
+  while (code === 0 && performance.now() < end) {
     if (runningComponents(place.slot).has(`${place.node}/${component}`)) return;
     await delay(10);
   }
@@ -131,9 +131,9 @@ export async function waitForSocket(
   deadlineMs: number,
   isAlive: () => boolean,
 ): Promise<boolean> {
-  const end = Date.now() + deadlineMs;
+  const end = performance.now() + deadlineMs;
   while (!(await listens(`/proc/${pid}/root${file}`))) {
-    if (Date.now() > end || !isAlive()) return false;
+    if (performance.now() > end || !isAlive()) return false;
     await delay(30);
   }
   return true;

@@ -77,9 +77,9 @@ function signal(pid: number, name: NodeJS.Signals): void {
 
 /** Waits until none of the processes runs any more. */
 async function waitUntilGone(pids: readonly number[], deadlineMs: number): Promise<boolean> {
-  const end = Date.now() + deadlineMs;
+  const end = performance.now() + deadlineMs;
   while (pids.some(isAlive)) {
-    if (Date.now() > end) return false;
+    if (performance.now() > end) return false;
     await delay(20);
   }
   return true;
@@ -97,7 +97,7 @@ export async function endProcess(pid: number, patienceMs: number): Promise<void>
  * forked and ended before its own turn came.
  */
 export async function killAll(find: () => readonly number[]): Promise<void> {
-  const end = Date.now() + 20_000;
+  const end = performance.now() + 20_000;
   for (let nothing = 0; nothing < 2; ) {
     const pids = find().filter(isAlive);
     if (pids.length === 0) {
@@ -108,7 +108,7 @@ export async function killAll(find: () => readonly number[]): Promise<void> {
     nothing = 0;
     for (const pid of pids) signal(pid, 'SIGKILL');
     await waitUntilGone(pids, 2_000);
-    if (Date.now() > end)
+    if (performance.now() > end)
       throw new AppError('deadline_exceeded', `processes that do not die: ${pids.join(', ')}`, { detail: { pids } });
   }
 }

@@ -148,14 +148,14 @@ function isRun(state: State): boolean {
  * after `withinMs`.
  */
 export async function settledState(api: AdminApi, { restMs = 1_500, withinMs = 90_000 } = {}): Promise<State> {
-  const deadline = Date.now() + withinMs;
+  const deadline = performance.now() + withinMs;
   let before = await readState(api);
   for (;;) {
     await delay(isRun(before) ? restMs : 250);
     const now = await readState(api);
     const difference = differenceOf(before, now);
     if (isRun(before) && isEqual(difference)) return now;
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       const why = isRun(now) ? wordsOf(difference) : 'kube-controller-manager has not made what every namespace has';
       throw new Error(`the API server does not come to rest within ${withinMs / 1_000} s: ${why}`);
     }
@@ -168,7 +168,7 @@ const mostAdded = 500;
 
 /** Rejects when the server does not hold exactly what `before` says within `withinMs`, and at once when it holds hundreds of objects more. */
 export async function restoreState(api: AdminApi, before: State, { withinMs = 20_000 } = {}): Promise<void> {
-  const deadline = Date.now() + withinMs;
+  const deadline = performance.now() + withinMs;
   // What differed in the last look: a look at everything lists a hundred types, and many looks see the same few objects go.
   let suspects: readonly ServedType[] | undefined;
   for (;;) {
@@ -183,7 +183,7 @@ export async function restoreState(api: AdminApi, before: State, { withinMs = 20
     }
     if (difference !== undefined && difference.added.length > mostAdded)
       throw new Error(`it holds ${difference.added.length} objects more than at first`);
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       const left = difference === undefined ? String(now) : wordsOf(difference);
       throw new Error(`after ${withinMs / 1_000} s, ${left}`);
     }
