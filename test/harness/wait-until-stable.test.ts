@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { waitUntilStable } from './wait-until-stable.ts';
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'setTimeout'] }));
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setTimeout'] }));
 afterEach(() => void vi.useRealTimers());
 
 test('a wait for rest that fails names what changed last', async () => {
