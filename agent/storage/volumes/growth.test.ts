@@ -169,6 +169,14 @@ describe('a claim that asks for less than before', () => {
     expect(look({ home: told, real: real(9, allocated(9, controller)) }).at(-1)).toMatchObject({ do: 'grow' });
   });
 
+  test('is told no more of a growth beyond it that fails there, once the claim there has what it asks for', () => {
+    const told = home(9, { ...infeasible, capacity: gi(9), allocatedResources: { storage: '10Gi' } });
+    const beyond = { ...allocated(10, 'ControllerResizeInfeasible'), conditions: [said('ControllerResizeError')] };
+    const patch = patchOf(look({ home: told, volume: volume(9), real: real(10, { ...beyond, capacity: gi(9) }) }));
+    expect(patch?.conditions?.map(({ type }) => type)).toEqual([]);
+    expect(patch?.allocatedResourceStatuses).toEqual({ storage: null });
+  });
+
   test('has what it asks for when the volume there is larger already', () => {
     const done = { ...allocated(9), capacity: gi(9) };
     expect(look({ volume: volume(9), real: real(9, done) }).map((action) => action.do)).toEqual(['status']);
@@ -251,6 +259,16 @@ const withStatus = (object: PersistentVolumeClaim, patch: object): PersistentVol
   return { ...object, status };
 };
 
+const grownMeanwhile = [
+  { act: 'ask' as const, size: 9 },
+  { act: 'agent' as const, writes: 2, isFresh: false },
+  { act: 'resizer' as const },
+  { act: 'ask' as const, size: 10 },
+  { act: 'resizer' as const },
+  { act: 'resizer' as const },
+  { act: 'kubelet' as const },
+];
+
 test('in whichever order agent, resizer, kubelet and user act, and after whichever write an agent dies, a claim ends with what it asked for and awaits nothing', () => {
   const step = fc.oneof(
     fc.record({ act: fc.constant('agent' as const), writes: fc.nat(2), isFresh: fc.boolean() }),
@@ -287,5 +305,7 @@ test('in whichever order agent, resizer, kubelet and user act, and after whichev
       expect(allocatedResourceStatuses).toBeUndefined();
       if (asked() > 1) expect(amountOf(allocatedResources)).toBeGreaterThanOrEqual(amountOf(gi(asked())));
     }),
+    // Asked for more than there is while the growth before it ends.
+    { examples: [[grownMeanwhile]] },
   );
 });

@@ -89,7 +89,7 @@ export function conditionsNow(growing: Growing, isGrown: boolean): readonly Cond
   const at = remoteOf(volume);
   const { namespace, name } = real.metadata;
   const where = `claim ${namespace}/${name}${at ? ` at cluster ${at.provider}` : ''}`;
-  const passed = at ? fromProvider(real, where) : [];
+  const passed = at && concernsClaim(growing) ? fromProvider(real, where) : [];
   const isTold = passed.length > 0 && sizeOf(real) >= sizeOf(home);
   if (isGrown || isTold || !isWaiting(growing)) return passed;
   if (source && amountOf(volume.spec?.capacity) >= sizeOf(home)) {
@@ -100,6 +100,13 @@ export function conditionsNow(growing: Growing, isGrown: boolean): readonly Cond
   const waits: ConditionInput = { type: 'Resizing', status: 'True', reason: waitsForClaim, message };
   return [...passed.filter(({ type }) => type !== waits.type), waits];
 }
+
+/**
+ * Whether the growth of the real claim is one that the claim still waits for. Kubernetes lets no claim ask for as little as it has, so a real claim that was
+ * asked for too much keeps asking, and failing, after the claim here is content with what is there.
+ */
+const concernsClaim = ({ home, real }: Growing): boolean =>
+  sizeOf(real) <= sizeOf(home) || amountOf(real.status?.capacity) < sizeOf(home);
 
 function fromProvider({ status }: Claim, where: string): readonly ConditionInput[] {
   return resizeConditions.flatMap((type) => {
@@ -134,9 +141,10 @@ function allocationHere({ home, real }: Growing, own: ConditionInput | undefined
 }
 
 /** The real claim's, as soon as its resizer has said something; older ones never do. */
-function allocationThere({ home, real }: Growing, own: ConditionInput | undefined): object | undefined {
+function allocationThere(growing: Growing, own: ConditionInput | undefined): object | undefined {
+  const { home, real } = growing;
   const { allocatedResources: there } = real.status ?? {};
-  const turn = turnOf(real);
+  const turn = concernsClaim(growing) ? turnOf(real) : undefined;
   const isKnown = known.has(turn);
   if (!isKnown && own && sizeOf(real) < sizeOf(home)) return undefined;
   const next = isKnown ? turn : own && turns.controller;
