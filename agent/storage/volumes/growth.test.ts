@@ -259,7 +259,8 @@ const withStatus = (object: PersistentVolumeClaim, patch: object): PersistentVol
   return { ...object, status };
 };
 
-const grownMeanwhile = [
+/** A request for more than the provider has, made while the growth before it ends there; then the user backs out. */
+const askedForTooMuchMeanwhile = [
   { act: 'ask' as const, size: 9 },
   { act: 'agent' as const, writes: 2, isFresh: false },
   { act: 'resizer' as const },
@@ -305,7 +306,6 @@ test('in whichever order agent, resizer, kubelet and user act, and after whichev
       expect(allocatedResourceStatuses).toBeUndefined();
       if (asked() > 1) expect(amountOf(allocatedResources)).toBeGreaterThanOrEqual(amountOf(gi(asked())));
     }),
-    // Asked for more than there is while the growth before it ends.
-    { examples: [[grownMeanwhile]] },
+    { examples: [[askedForTooMuchMeanwhile]] },
   );
 });

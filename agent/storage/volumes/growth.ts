@@ -89,7 +89,7 @@ export function conditionsNow(growing: Growing, isGrown: boolean): readonly Cond
   const at = remoteOf(volume);
   const { namespace, name } = real.metadata;
   const where = `claim ${namespace}/${name}${at ? ` at cluster ${at.provider}` : ''}`;
-  const passed = at && concernsClaim(growing) ? fromProvider(real, where) : [];
+  const passed = at && isGrowthOfClaim(growing) ? fromProvider(real, where) : [];
   const isTold = passed.length > 0 && sizeOf(real) >= sizeOf(home);
   if (isGrown || isTold || !isWaiting(growing)) return passed;
   if (source && amountOf(volume.spec?.capacity) >= sizeOf(home)) {
@@ -102,10 +102,10 @@ export function conditionsNow(growing: Growing, isGrown: boolean): readonly Cond
 }
 
 /**
- * Whether the growth of the real claim is one that the claim still waits for. Kubernetes lets no claim ask for as little as it has, so a real claim that was
- * asked for too much keeps asking, and failing, after the claim here is content with what is there.
+ * False for a growth of the real claim beyond what the claim asks for, once the real claim has that much. Kubernetes refuses to lower a request to what a claim
+ * already has, so a real claim that asks for more than its provider can give goes on failing, after the claim here asks for no more than is there.
  */
-const concernsClaim = ({ home, real }: Growing): boolean =>
+const isGrowthOfClaim = ({ home, real }: Growing): boolean =>
   sizeOf(real) <= sizeOf(home) || amountOf(real.status?.capacity) < sizeOf(home);
 
 function fromProvider({ status }: Claim, where: string): readonly ConditionInput[] {
@@ -144,7 +144,7 @@ function allocationHere({ home, real }: Growing, own: ConditionInput | undefined
 function allocationThere(growing: Growing, own: ConditionInput | undefined): object | undefined {
   const { home, real } = growing;
   const { allocatedResources: there } = real.status ?? {};
-  const turn = concernsClaim(growing) ? turnOf(real) : undefined;
+  const turn = isGrowthOfClaim(growing) ? turnOf(real) : undefined;
   const isKnown = known.has(turn);
   if (!isKnown && own && sizeOf(real) < sizeOf(home)) return undefined;
   const next = isKnown ? turn : own && turns.controller;
