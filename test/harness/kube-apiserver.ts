@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, closeSync, openSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
@@ -16,7 +16,6 @@ import {
   type ControlPlane,
   controllerManagerArgs,
   etcdArgs,
-  kubeconfigOf,
   writeCredentials,
 } from '#test/testbed/control-plane.ts';
 
@@ -121,21 +120,6 @@ class Processes {
   }
 }
 
-const tokenFile = ({ dir }: ControlPlane): string => path.join(dir, 'pki', 'tokens.csv');
-
-/**
- * The kubeconfig of an administrator with a token. kube-apiserver verifies a client certificate again for each request, which took 2 % of the processor
- * time of tests.
- */
-async function writeTokenLogin(plane: ControlPlane, ca: string): Promise<string> {
-  const token = randomBytes(24).toString('hex');
-  const kubeconfig = kubeconfigOf(plane.name, apiServerUrl(plane), ca, { token });
-  const mode = 0o600;
-  await writeFile(tokenFile(plane), `${token},admin,admin,system:masters\n`, { mode });
-  await writeFile(path.join(plane.dir, 'kubeconfig'), kubeconfig, { mode });
-  return kubeconfig;
-}
-
 async function startOnce(options: ApiServerOptions, kubebox: string): Promise<TestApiServer> {
   const dir = options.dir ?? (await mkdtemp(path.join(os.tmpdir(), 'isthmus-api-')));
   await mkdir(path.join(dir, 'logs'), { recursive: true });
@@ -147,9 +131,9 @@ async function startOnce(options: ApiServerOptions, kubebox: string): Promise<Te
     etcdUrl: `unix://${path.join(dir, 'etcd.sock')}`,
     serviceCidr: '10.96.0.0/16',
     serviceIp: '10.96.0.1',
+    adminToken: randomBytes(24).toString('hex'),
   };
-  const { ca, admin } = await writeCredentials(plane);
-  const kubeconfig = await writeTokenLogin(plane, ca.cert);
+  const { ca, admin, kubeconfig } = await writeCredentials(plane);
   const access: Access = { url: apiServerUrl(plane), ca: ca.cert, cert: admin.cert, key: admin.key };
   const processes = new Processes(dir, kubebox);
 
@@ -157,8 +141,7 @@ async function startOnce(options: ApiServerOptions, kubebox: string): Promise<Te
     processes.start('etcd', etcdArgs(plane));
     // Advertising a loopback address is refused, and no test needs a working Service `kubernetes`.
     const own = ['--bind-address=127.0.0.1', '--advertise-address=192.0.2.1', '--shutdown-delay-duration=0s'];
-    const login = `--token-auth-file=${tokenFile(plane)}`;
-    processes.start('kube-apiserver', apiServerArgs(plane, [...own, login, ...(options.flags ?? [])]));
+    processes.start('kube-apiserver', apiServerArgs(plane, [...own, ...(options.flags ?? [])]));
     const died = (['etcd', 'kube-apiserver'] as const).find((component) => !processes.isRunning(component));
     if (died) throw new AppError('command_failed', await processes.whyDead(died));
     try {
