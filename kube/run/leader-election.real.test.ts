@@ -124,6 +124,7 @@ test('a leader that has ended for certain is followed at once, and one that may 
   await Promise.all([killed('here', 'old@node-1', 300), killed('elsewhere', 'old@node-10', 4)]);
   const onNode1 = { ...fast, hasEnded: (holder: string) => holder.endsWith('@node-1') };
   const ledAfter = async (name: string): Promise<number> => {
+    // The time of day, by which a candidate counts how long it respects a lease.
     const from = Date.now();
     const follower = candidate(cluster, name, 'new@node-1', [], onNode1);
     await expect.poll(() => follower.leading(), patience).toBe(true);

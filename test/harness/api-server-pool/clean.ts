@@ -31,7 +31,7 @@ export class AdminApi {
   constructor(access: Access) {
     this.#access = access;
     const { ca, cert, key } = access;
-    // One context for all sockets, as kube/http/tls.ts says why.
+    // One TLS context for all sockets, for the reason that kube/http/tls.ts gives.
     const secureContext = tls.createSecureContext({ ca, cert, key });
     this.#agent = new https.Agent({ keepAlive: true, maxSockets: 6, secureContext });
   }
